@@ -1,0 +1,132 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// DelegationStatus is what is known of the message and of the task that the agent made of it.
+type DelegationStatus struct {
+	// ObservedGeneration is the generation of the spec that this status speaks of.
+	//
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Phase says in one word what is certain.
+	//
+	// +optional
+	Phase Phase `json:"phase,omitempty"`
+	// TaskID is the agent's id of the task. Once set it never changes.
+	//
+	// +optional
+	TaskID string `json:"taskId,omitempty"`
+	// ContextID is the conversation as the agent names it.
+	//
+	// +optional
+	ContextID string `json:"contextId,omitempty"`
+	// State is the task's state in A2A's own spelling, such as TASK_STATE_WORKING.
+	//
+	// +optional
+	State TaskState `json:"state,omitempty"`
+	// StateTimestamp is the agent's own timestamp of that state, where it gives one.
+	//
+	// +optional
+	StateTimestamp *metav1.MicroTime `json:"stateTimestamp,omitempty"`
+	// StateMessage is the text that the agent sent with that state, cut to 1 KiB.
+	//
+	// +optional
+	StateMessage string `json:"stateMessage,omitempty"`
+	// BodyDigest is the SHA-256 of the body that every attempt carries.
+	//
+	// +optional
+	BodyDigest string `json:"bodyDigest,omitempty"`
+	// Attempts counts the sends that were journalled.
+	//
+	// +optional
+	Attempts int32 `json:"attempts,omitempty"`
+	// FirstAttemptTime is when the message was first about to be sent.
+	//
+	// +optional
+	FirstAttemptTime *metav1.Time `json:"firstAttemptTime,omitempty"`
+	// LastAttemptTime is when it was last about to be sent.
+	//
+	// +optional
+	LastAttemptTime *metav1.Time `json:"lastAttemptTime,omitempty"`
+	// NextAttemptTime is the earliest time of the next attempt; absent when none is planned.
+	//
+	// +optional
+	NextAttemptTime *metav1.Time `json:"nextAttemptTime,omitempty"`
+	// LastError is what went wrong last, cut to 1 KiB; absent once it no longer matters.
+	//
+	// +optional
+	LastError string `json:"lastError,omitempty"`
+	// RecoveredBy says how the task was found, where the first response was lost.
+	//
+	// +optional
+	RecoveredBy Recovery `json:"recoveredBy,omitempty"`
+	// Reply is the text of the agent's direct answer, where it made no task; cut to 4 KiB.
+	//
+	// +optional
+	Reply string `json:"reply,omitempty"`
+	// Artifacts are the results of the task.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=artifactId
+	Artifacts []ArtifactStatus `json:"artifacts,omitempty"`
+	// StartTime is when the agent was first known to have the message.
+	//
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// CompletionTime is when the Delegation finished.
+	//
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+	// Conditions: Ready, Reconciling and Stalled follow kstatus; Delivered and Finished are explained at their constants.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// ArtifactStatus describes one artifact and where its content is. A small text is in the status itself, a larger one in
+// a ConfigMap that the Delegation owns, and one too large for either is marked truncated: ask the agent for the task.
+type ArtifactStatus struct {
+	// ArtifactID is the agent's id of the artifact.
+	ArtifactID string `json:"artifactId"`
+	// Name is the agent's name for it.
+	//
+	// +optional
+	Name string `json:"name,omitempty"`
+	// MediaTypes of its parts, each once.
+	//
+	// +optional
+	// +listType=atomic
+	MediaTypes []string `json:"mediaTypes,omitempty"`
+	// Size of its content in bytes.
+	//
+	// +optional
+	Size int64 `json:"size,omitempty"`
+	// Digest is the SHA-256 of its content.
+	//
+	// +optional
+	Digest string `json:"digest,omitempty"`
+	// Text is the content, where it is text of at most 2 KiB.
+	//
+	// +optional
+	Text string `json:"text,omitempty"`
+	// ConfigMapRef names the ConfigMap and key that hold the content.
+	//
+	// +optional
+	ConfigMapRef *KeyReference `json:"configMapRef,omitempty"`
+	// URL of the content, where the agent gave one instead of the content.
+	//
+	// +optional
+	URL string `json:"url,omitempty"`
+	// Truncated is true where the content is too large to be kept in the cluster.
+	//
+	// +optional
+	Truncated bool `json:"truncated,omitempty"`
+}

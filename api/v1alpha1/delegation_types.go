@@ -1,0 +1,183 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Delegation is one message to one A2A agent. Its messageId is stored before the first byte is sent and never changes,
+// so that no crash, retry or second replica turns one intent into two tasks.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=dlg,categories=a2a
+// +kubebuilder:printcolumn:name="Agent",type=string,JSONPath=`.spec.agentRef.name`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Task",type=string,JSONPath=`.status.taskId`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message-ID",type=string,priority=1,JSONPath=`.spec.messageId`
+// +kubebuilder:printcolumn:name="Context",type=string,priority=1,JSONPath=`.status.contextId`
+// +kubebuilder:printcolumn:name="Attempts",type=integer,priority=1,JSONPath=`.status.attempts`
+type Delegation struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec DelegationSpec `json:"spec"`
+	// +optional
+	Status DelegationStatus `json:"status,omitempty"`
+}
+
+// DelegationSpec is the message and the agent it goes to.
+//
+// +kubebuilder:validation:XValidation:rule="self.agentRef == oldSelf.agentRef",message="agentRef is immutable: the message may be with that agent already; create a new Delegation for another agent",fieldPath=".agentRef"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.messageId) || (has(self.messageId) && self.messageId == oldSelf.messageId)",message="messageId is immutable once set: it names the message that may have been sent; create a new Delegation for a new message",fieldPath=".messageId"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.contextId) || (has(self.contextId) && self.contextId == oldSelf.contextId)",message="contextId is immutable once set: it is part of the message that may have been sent; create a new Delegation for another conversation",fieldPath=".contextId"
+// +kubebuilder:validation:XValidation:rule="self.message == oldSelf.message",message="a messageId names one body: create a new Delegation, with refines to follow up",fieldPath=".message"
+// +kubebuilder:validation:XValidation:rule="has(self.acceptedOutputModes) == has(oldSelf.acceptedOutputModes) && (!has(self.acceptedOutputModes) || self.acceptedOutputModes == oldSelf.acceptedOutputModes)",message="acceptedOutputModes is immutable: it is part of the request that may have been sent; create a new Delegation",fieldPath=".acceptedOutputModes"
+type DelegationSpec struct {
+	// AgentRef names the RemoteAgent, in the same namespace, that the message goes to.
+	AgentRef AgentReference `json:"agentRef"`
+	// MessageID names the message to the agent (A2A 1.0, Message.messageId). Every attempt carries the same one, so that
+	// an agent that deduplicates makes one task of them. Set it in manifests that are kept in Git: then a rebuilt cluster
+	// finds its tasks again. When absent the operator writes one here before the agent sees anything. It never changes.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=200
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9._:/-]*[A-Za-z0-9])?$`
+	MessageID string `json:"messageId,omitempty"`
+	// ContextID names the conversation (A2A 1.0, Message.contextId). A task whose response was lost is looked up by it.
+	// When absent the operator derives one from the messageId and writes it here before the first attempt.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9._:/-]*[A-Za-z0-9])?$`
+	ContextID string `json:"contextId,omitempty"`
+	// Message is the content of the message.
+	Message MessageTemplate `json:"message"`
+	// AcceptedOutputModes are the media types that the agent may answer in (A2A 1.0,
+	// SendMessageConfiguration.acceptedOutputModes). Empty means all that the agent has.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=128
+	AcceptedOutputModes []string `json:"acceptedOutputModes,omitempty"`
+}
+
+// AgentReference names a RemoteAgent in the Delegation's namespace.
+type AgentReference struct {
+	// Name of the RemoteAgent.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// MessageTemplate is the content of an A2A message (A2A 1.0, section 4.1.4); the ids are in the spec around it.
+type MessageTemplate struct {
+	// Parts are the content, in order.
+	//
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Parts []Part `json:"parts"`
+	// Metadata is sent as the message's metadata. Its keys are best URIs.
+	//
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	Metadata *apiextensionsv1.JSON `json:"metadata,omitempty"`
+	// Extensions are the URIs of the protocol extensions that the message uses.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=512
+	Extensions []string `json:"extensions,omitempty"`
+}
+
+// Part is one piece of content (A2A 1.0, section 4.1.6). Exactly one of text, data, url, raw and valueFrom is set.
+//
+// +kubebuilder:validation:ExactlyOneOf=text;data;url;raw;valueFrom
+type Part struct {
+	// Text is plain text.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=262144
+	Text *string `json:"text,omitempty"`
+	// Data is structured content: any JSON value.
+	//
+	// +optional
+	Data *apiextensionsv1.JSON `json:"data,omitempty"`
+	// URL points at the content. The agent fetches it; the operator never does.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	// +kubebuilder:validation:Pattern=`^[a-zA-Z][a-zA-Z0-9+.-]*:`
+	URL *string `json:"url,omitempty"`
+	// Raw is binary content, in base64.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=393216
+	Raw []byte `json:"raw,omitempty"`
+	// ValueFrom takes the content from an object in the Delegation's namespace. Its digest is fixed by the first attempt:
+	// when the object changes after that, the Delegation stops instead of sending another body.
+	//
+	// +optional
+	ValueFrom *ValueSource `json:"valueFrom,omitempty"`
+	// MediaType of the content, such as text/csv.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	MediaType string `json:"mediaType,omitempty"`
+	// Filename of the content.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Filename string `json:"filename,omitempty"`
+}
+
+// ValueSource is where a part's content is taken from.
+//
+// +kubebuilder:validation:ExactlyOneOf=configMapKeyRef;secretKeyRef
+type ValueSource struct {
+	// ConfigMapKeyRef takes one key of a ConfigMap: data becomes a text part, binaryData a raw one.
+	//
+	// +optional
+	ConfigMapKeyRef *KeyReference `json:"configMapKeyRef,omitempty"`
+	// SecretKeyRef takes one key of a Secret: a text part where it is UTF-8, else a raw one.
+	//
+	// +optional
+	SecretKeyRef *KeyReference `json:"secretKeyRef,omitempty"`
+}
+
+// KeyReference names one key of a ConfigMap or Secret in the same namespace.
+type KeyReference struct {
+	// Name of the object.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// Key in the object.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key"`
+}
+
+// DelegationList is a list of Delegations.
+//
+// +kubebuilder:object:root=true
+type DelegationList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Delegation `json:"items"`
+}

@@ -1,0 +1,312 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// RemoteAgent says where an A2A agent is, who we are to it, and what its owner promised.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=ra,categories=a2a
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Deduplication",type=string,JSONPath=`.status.deduplication.mode`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="URL",type=string,priority=1,JSONPath=`.status.endpoint.url`
+type RemoteAgent struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec RemoteAgentSpec `json:"spec"`
+	// +optional
+	Status RemoteAgentStatus `json:"status,omitempty"`
+}
+
+// RemoteAgentSpec describes an agent.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.cardURL) || (has(self.interfaces) && self.interfaces.size() > 0)",message="set cardURL, the address of the agent's card, or interfaces, the endpoints by hand"
+type RemoteAgentSpec struct {
+	// CardURL is the agent's base URL or the URL of its agent card. A base URL is completed with
+	// /.well-known/agent-card.json (A2A 1.0, section 8.2).
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https']",message="cardURL must be an absolute http or https URL, such as https://finance.example.com"
+	CardURL string `json:"cardURL,omitempty"`
+	// Interfaces are the agent's endpoints, best first. They win over the card's; with them no card is needed.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	Interfaces []AgentInterface `json:"interfaces,omitempty"`
+	// Authentication is who the operator is to the agent.
+	//
+	// +optional
+	Authentication *Authentication `json:"authentication,omitempty"`
+	// Contract is what the agent's owner promised. No field of the agent card carries it.
+	//
+	// +optional
+	Contract Contract `json:"contract,omitempty"`
+	// Delivery limits what is sent to the agent.
+	//
+	// +optional
+	// +kubebuilder:default={}
+	Delivery Delivery `json:"delivery,omitempty"`
+	// Updates says how the tasks are followed.
+	//
+	// +optional
+	// +kubebuilder:default={}
+	Updates Updates `json:"updates,omitempty"`
+}
+
+// AgentInterface is one endpoint of an agent (A2A 1.0, AgentInterface).
+type AgentInterface struct {
+	// URL of the endpoint.
+	//
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https']",message="url must be an absolute http or https URL, such as https://finance.example.com/a2a"
+	URL string `json:"url"`
+	// ProtocolBinding of the endpoint.
+	//
+	// +optional
+	// +kubebuilder:default=JSONRPC
+	// +kubebuilder:validation:Enum=JSONRPC
+	ProtocolBinding string `json:"protocolBinding,omitempty"`
+	// ProtocolVersion of the endpoint.
+	//
+	// +optional
+	// +kubebuilder:default="1.0"
+	// +kubebuilder:validation:MaxLength=16
+	ProtocolVersion string `json:"protocolVersion,omitempty"`
+	// Tenant is sent with every request, where the agent serves several.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Tenant string `json:"tenant,omitempty"`
+}
+
+// Authentication is at most one way to authenticate.
+//
+// +kubebuilder:validation:ExactlyOneOf=bearer
+type Authentication struct {
+	// Bearer sends a token as Authorization: Bearer (RFC 6750).
+	//
+	// +optional
+	Bearer *BearerAuthentication `json:"bearer,omitempty"`
+}
+
+// BearerAuthentication takes a bearer token from a Secret.
+type BearerAuthentication struct {
+	// SecretRef names the Secret, in the RemoteAgent's namespace, and the key that holds the token.
+	SecretRef KeyReference `json:"secretRef"`
+}
+
+// Contract is what the agent's owner promised about messages that are sent twice and tasks that are looked up.
+type Contract struct {
+	// Deduplication of messages by messageId.
+	//
+	// +optional
+	Deduplication *Deduplication `json:"deduplication,omitempty"`
+	// TaskLookup is what ListTasks proves.
+	//
+	// +optional
+	// +kubebuilder:default={}
+	TaskLookup TaskLookup `json:"taskLookup,omitempty"`
+}
+
+// DeduplicationMode says what an agent does with a messageId that it has seen.
+//
+// +kubebuilder:validation:Enum=None;MessageID
+type DeduplicationMode string
+
+// The deduplication modes.
+const (
+	// DeduplicationNone: a message that is sent twice makes two tasks.
+	DeduplicationNone DeduplicationMode = "None"
+	// DeduplicationMessageID: a message that is sent twice, by the same caller and with the same messageId and body, is
+	// one task.
+	DeduplicationMessageID DeduplicationMode = "MessageID"
+)
+
+// Deduplication is the promise about messages that are sent twice. When it is absent the agent card's
+// message-deduplication extension decides, and without that the mode is None.
+type Deduplication struct {
+	// Mode of deduplication.
+	Mode DeduplicationMode `json:"mode"`
+	// Retention is how long the agent remembers a messageId, as a Go duration. After it the message is not sent again.
+	//
+	// +optional
+	// +kubebuilder:default="72h"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="retention must be at least 1s"
+	Retention metav1.Duration `json:"retention,omitempty"`
+}
+
+// LookupMode says what it proves when ListTasks does not show a message.
+//
+// +kubebuilder:validation:Enum=None;BestEffort;Authoritative
+type LookupMode string
+
+// The lookup modes.
+const (
+	// LookupNone: the agent is not asked for a lost task.
+	LookupNone LookupMode = "None"
+	// LookupBestEffort: a task that is found is the message's; one that is not found proves nothing.
+	LookupBestEffort LookupMode = "BestEffort"
+	// LookupAuthoritative: a message that is not found was never accepted, so that it may be sent again.
+	LookupAuthoritative LookupMode = "Authoritative"
+)
+
+// TaskLookup is what the agent's ListTasks proves about a message whose response was lost.
+type TaskLookup struct {
+	// Mode of lookup.
+	//
+	// +optional
+	// +kubebuilder:default=BestEffort
+	Mode LookupMode `json:"mode,omitempty"`
+	// Settle is how long after an attempt's deadline a task may still appear in ListTasks, as a Go duration.
+	//
+	// +optional
+	// +kubebuilder:default="60s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="settle must not be negative"
+	Settle metav1.Duration `json:"settle,omitempty"`
+}
+
+// Delivery limits what is sent to the agent.
+type Delivery struct {
+	// AttemptTimeout bounds one attempt, from just before the first byte to the answer, as a Go duration.
+	//
+	// +optional
+	// +kubebuilder:default="30s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('1h')",message="attemptTimeout must be from 100ms to 1h"
+	AttemptTimeout metav1.Duration `json:"attemptTimeout,omitempty"`
+	// MaxInFlight bounds the calls that are out to the agent at once.
+	//
+	// +optional
+	// +kubebuilder:default=16
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	MaxInFlight int32 `json:"maxInFlight,omitempty"`
+	// RequestsPerSecond bounds the rate of calls to the agent.
+	//
+	// +optional
+	// +kubebuilder:default=50
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	RequestsPerSecond int32 `json:"requestsPerSecond,omitempty"`
+}
+
+// Updates says how tasks are followed.
+type Updates struct {
+	// PollInterval is the shortest time between two looks at one task, as a Go duration. It grows while nothing changes.
+	//
+	// +optional
+	// +kubebuilder:default="2s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms')",message="pollInterval must be at least 100ms"
+	PollInterval metav1.Duration `json:"pollInterval,omitempty"`
+	// MaxPollInterval is what it grows to, as a Go duration.
+	//
+	// +optional
+	// +kubebuilder:default="60s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms')",message="maxPollInterval must be at least 100ms"
+	MaxPollInterval metav1.Duration `json:"maxPollInterval,omitempty"`
+}
+
+// DeduplicationSource says where the effective deduplication mode comes from.
+//
+// +kubebuilder:validation:Enum=Declared;AgentCard
+type DeduplicationSource string
+
+// The sources.
+const (
+	// DeduplicationDeclared: spec.contract.deduplication.
+	DeduplicationDeclared DeduplicationSource = "Declared"
+	// DeduplicationAgentCard: the agent card's extension, or its absence.
+	DeduplicationAgentCard DeduplicationSource = "AgentCard"
+)
+
+// RemoteAgentStatus is what is known of an agent.
+type RemoteAgentStatus struct {
+	// ObservedGeneration is the generation of the spec that this status speaks of.
+	//
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Endpoint is the interface in use.
+	//
+	// +optional
+	Endpoint *AgentInterface `json:"endpoint,omitempty"`
+	// Card is what the agent's card says.
+	//
+	// +optional
+	Card *CardStatus `json:"card,omitempty"`
+	// Deduplication in force.
+	//
+	// +optional
+	Deduplication *DeduplicationStatus `json:"deduplication,omitempty"`
+	// Conditions: Ready, Reconciling and Stalled follow kstatus.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// CardStatus is what the agent's card says.
+type CardStatus struct {
+	// Name of the agent.
+	//
+	// +optional
+	Name string `json:"name,omitempty"`
+	// Version of the agent.
+	//
+	// +optional
+	Version string `json:"version,omitempty"`
+	// Interfaces that the card offers, in its order.
+	//
+	// +optional
+	// +listType=atomic
+	Interfaces []CardInterface `json:"interfaces,omitempty"`
+	// Skills are the ids of the agent's skills.
+	//
+	// +optional
+	// +listType=atomic
+	Skills []string `json:"skills,omitempty"`
+}
+
+// CardInterface is one interface as the card gives it, usable or not.
+type CardInterface struct {
+	// URL as it stands in the card.
+	URL string `json:"url"`
+	// ProtocolBinding as it stands in the card.
+	//
+	// +optional
+	ProtocolBinding string `json:"protocolBinding,omitempty"`
+	// ProtocolVersion as it stands in the card.
+	//
+	// +optional
+	ProtocolVersion string `json:"protocolVersion,omitempty"`
+}
+
+// DeduplicationStatus is the deduplication in force.
+type DeduplicationStatus struct {
+	// Mode in force.
+	Mode DeduplicationMode `json:"mode"`
+	// Retention in force.
+	//
+	// +optional
+	Retention *metav1.Duration `json:"retention,omitempty"`
+	// Source of the mode.
+	Source DeduplicationSource `json:"source"`
+}
+
+// RemoteAgentList is a list of RemoteAgents.
+//
+// +kubebuilder:object:root=true
+type RemoteAgentList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []RemoteAgent `json:"items"`
+}

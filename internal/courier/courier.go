@@ -1,0 +1,149 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package courier
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/delegation-dev/delegation-operator/internal/outbox"
+)
+
+// Key names the Delegation that a call is made for. The UID keeps an object and its successor of the same name apart.
+type Key struct {
+	types.NamespacedName
+	UID types.UID
+}
+
+// Job is one call to an agent.
+type Job struct {
+	Key    Key
+	Agent  types.UID
+	Limits Limits
+	Call   outbox.Call
+	// Do makes the call. Without a result, as when the journal could not be written, the Delegation is decided on anew.
+	Do func(context.Context) *outbox.Result
+}
+
+// Courier runs at most one call at a time for each Delegation and holds its result.
+type Courier struct {
+	pool   *Pool
+	clock  clock.PassiveClock
+	notify func(types.NamespacedName)
+	mu     sync.Mutex
+	boxes  map[types.UID]*box
+}
+
+type box struct {
+	running outbox.Call
+	result  *outbox.Result
+}
+
+// New returns a courier on a pool. It calls notify, from any goroutine, when a Delegation is to be decided on anew.
+func New(pool *Pool, clk clock.PassiveClock, notify func(types.NamespacedName)) *Courier {
+	return &Courier{pool: pool, clock: clk, notify: notify, boxes: map[types.UID]*box{}}
+}
+
+// Carry queues a job, unless one for the same Delegation is queued or out. It returns at once.
+func (c *Courier) Carry(j Job) {
+	c.mu.Lock()
+	b := c.box(j.Key.UID)
+	if b.running != outbox.CallNone {
+		c.mu.Unlock()
+		return
+	}
+	b.running = j.Call
+	c.mu.Unlock()
+	taken := c.pool.Run(j.Agent, j.Limits, func(ctx context.Context) {
+		started := c.clock.Now()
+		result := j.Do(ctx)
+		c.settle(j.Key, started, result)
+		c.notify(j.Key.NamespacedName)
+	})
+	if !taken {
+		c.settle(j.Key, c.clock.Now(), nil)
+	}
+}
+
+func (c *Courier) settle(key Key, started time.Time, result *outbox.Result) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b := c.box(key.UID)
+	b.running = outbox.CallNone
+	if result != nil {
+		result.Started = started
+		c.put(b, result)
+	}
+}
+
+// Deliver hands in the result of a call that was made elsewhere, such as a poll. It yields to the answer of a send,
+// which nobody else may have.
+func (c *Courier) Deliver(key Key, result *outbox.Result) {
+	c.mu.Lock()
+	b := c.box(key.UID)
+	if b.result == nil || b.result.Call != outbox.CallSend {
+		c.put(b, result)
+	}
+	c.mu.Unlock()
+	c.notify(key.NamespacedName)
+}
+
+// put keeps a result, with the time since when the same call ends the same way. The caller holds the lock.
+func (c *Courier) put(b *box, r *outbox.Result) {
+	r.At = c.clock.Now()
+	r.Since = r.At
+	if last := b.result; last != nil && last.Call == r.Call && last.Outcome == r.Outcome {
+		r.Since = last.Since
+	}
+	b.result = r
+}
+
+// box returns the box of a Delegation. The caller holds the lock.
+func (c *Courier) box(uid types.UID) *box {
+	b := c.boxes[uid]
+	if b == nil {
+		b = &box{}
+		c.boxes[uid] = b
+	}
+	return b
+}
+
+// Observe returns the call that is queued or out for a Delegation, and the result of the last one.
+func (c *Courier) Observe(uid types.UID) (outbox.Call, *outbox.Result) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if b := c.boxes[uid]; b != nil {
+		return b.running, b.result
+	}
+	return outbox.CallNone, nil
+}
+
+// Recorded drops a result whose content is in the API server now. A newer one stays.
+func (c *Courier) Recorded(uid types.UID, result *outbox.Result) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b := c.boxes[uid]
+	if b == nil {
+		return
+	}
+	if b.result == result {
+		b.result = nil
+	}
+	if b.result == nil && b.running == outbox.CallNone {
+		delete(c.boxes, uid)
+	}
+}
+
+// Forget drops what is held of a Delegation that is gone.
+func (c *Courier) Forget(uid types.UID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if b := c.boxes[uid]; b != nil && b.running == outbox.CallNone {
+		delete(c.boxes, uid)
+	}
+}

@@ -1,0 +1,160 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package follow keeps a fresh view of the tasks that are under way and reports what changed. All that it knows is in
+// memory: after a restart every task is looked at anew.
+package follow
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+
+	"github.com/delegation-dev/delegation-operator/internal/courier"
+	"github.com/delegation-dev/delegation-operator/internal/outbox"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Agent looks at a task.
+type Agent interface {
+	Get(ctx context.Context, taskID string) outbox.Exchange
+}
+
+// Subject is one task to follow.
+type Subject struct {
+	Key    courier.Key
+	TaskID string
+	// Agent, its id and its limits.
+	Agent   Agent
+	AgentID types.UID
+	Limits  courier.Limits
+	// MinInterval and MaxInterval bound the time between two looks. It grows while nothing changes.
+	MinInterval, MaxInterval time.Duration
+}
+
+// Timeout bounds one look at a task.
+const Timeout = 30 * time.Second
+
+const growth = 1.5
+
+// Follower polls tasks.
+type Follower struct {
+	pool    *courier.Pool
+	deliver func(courier.Key, *outbox.Result)
+	clock   clock.WithTicker
+	queue   workqueue.TypedDelayingInterface[types.UID]
+	mu      sync.Mutex
+	tracked map[types.UID]*track
+}
+
+type track struct {
+	Subject
+	interval time.Duration
+	seen     signature
+	busy     bool
+}
+
+// signature is what has to differ for a look at a task to be news.
+type signature struct {
+	state   string
+	message string
+	at      time.Time
+}
+
+// New returns a follower that makes its calls in a pool and reports through deliver.
+func New(pool *courier.Pool, clk clock.WithTicker, deliver func(courier.Key, *outbox.Result)) *Follower {
+	return &Follower{
+		pool: pool, deliver: deliver, clock: clk, tracked: map[types.UID]*track{},
+		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.UID]{Name: "follow", Clock: clk}),
+	}
+}
+
+// Track follows a task from now on. Calling it again renews what is known of the agent and changes no timing.
+func (f *Follower) Track(s Subject) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if t := f.tracked[s.Key.UID]; t != nil && t.TaskID == s.TaskID {
+		t.Subject = s
+		return
+	}
+	t := &track{Subject: s, interval: s.MinInterval}
+	f.tracked[s.Key.UID] = t
+	f.queue.AddAfter(s.Key.UID, spread(t.interval))
+}
+
+// Drop ends the following of a Delegation's task.
+func (f *Follower) Drop(uid types.UID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.tracked, uid)
+}
+
+// Start looks at tasks until ctx ends.
+func (f *Follower) Start(ctx context.Context) error {
+	go func() {
+		<-ctx.Done()
+		f.queue.ShutDown()
+	}()
+	for {
+		uid, shutdown := f.queue.Get()
+		if shutdown {
+			return nil
+		}
+		f.look(uid)
+		f.queue.Done(uid)
+	}
+}
+
+// look queues one GetTask. At most one is out for a task.
+func (f *Follower) look(uid types.UID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t := f.tracked[uid]
+	if t == nil || t.busy {
+		return
+	}
+	t.busy = f.pool.Run(t.AgentID, t.Limits, func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, Timeout)
+		defer cancel()
+		f.seen(t, t.Agent.Get(ctx, t.TaskID))
+	})
+}
+
+// seen reports a look that brought news, and plans the next one.
+func (f *Follower) seen(t *track, ex outbox.Exchange) {
+	f.mu.Lock()
+	t.busy = false
+	current := f.tracked[t.Key.UID] == t
+	news := ex.Outcome != outbox.Accepted || sign(ex.Task) != t.seen
+	switch {
+	case ex.Outcome == outbox.Accepted && news:
+		t.seen, t.interval = sign(ex.Task), t.MinInterval
+	case ex.Outcome == outbox.Accepted:
+		t.interval = min(time.Duration(float64(t.interval)*growth), t.MaxInterval)
+	default:
+		// A failed look is told each time, since how long it has been failing matters, and forgets what was seen, so
+		// that the first good one after it is news.
+		t.seen = signature{}
+		t.interval = min(time.Duration(float64(t.interval)*growth), t.MaxInterval)
+	}
+	if current {
+		f.queue.AddAfter(t.Key.UID, max(spread(t.interval), ex.RetryAfter))
+	}
+	f.mu.Unlock()
+	if current && news {
+		f.deliver(t.Key, &outbox.Result{Call: outbox.CallGet, Exchange: ex})
+	}
+}
+
+func sign(t *outbox.Task) signature {
+	return signature{state: string(t.State), message: t.Message, at: t.Timestamp}
+}
+
+// spread is d ± 10 %, so that tasks that began together are not looked at together for ever.
+func spread(d time.Duration) time.Duration {
+	return d*9/10 + time.Duration(rand.Int64N(int64(d)/5+1))
+}

@@ -1,0 +1,44 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package outbox
+
+import (
+	"fmt"
+	"hash/fnv"
+	"time"
+)
+
+const (
+	firstBackoff = time.Second
+	maxBackoff   = time.Minute
+	// Credentials rarely mend themselves; a changed Secret ends the wait at once.
+	firstAuthBackoff = 15 * time.Second
+	maxAuthBackoff   = 5 * time.Minute
+
+	maxRetryAfter = 15 * time.Minute
+
+	minLookupInterval = time.Second
+	maxLookupInterval = 30 * time.Second
+	// unknownLookupInterval is how often a message of unknown outcome is looked up again.
+	unknownLookupInterval = 10 * time.Minute
+
+	// taskLostAfter is how long an agent must deny a task that it once named before the operator believes it.
+	taskLostAfter = time.Minute
+	// releaseAfter is how long a deletion waits for an agent at the most.
+	releaseAfter = 5 * time.Minute
+	cancelRetry  = 5 * time.Second
+)
+
+// backoff returns first·2^(n-1), at most limit, spread by ±20 % so that delegations that failed together do not come
+// back together. The spread is taken from the message and the attempt, which makes the decision repeatable.
+func backoff(first, limit time.Duration, n int32, messageID string) time.Duration {
+	d := first
+	for i := int32(1); i < n && d < limit; i++ {
+		d *= 2
+	}
+	d = min(d, limit)
+	h := fnv.New32a()
+	_, _ = fmt.Fprintf(h, "%s/%d", messageID, n)
+	return d*4/5 + d*2/5*time.Duration(h.Sum32()%1024)/1024
+}

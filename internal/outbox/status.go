@@ -1,0 +1,120 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package outbox
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+)
+
+// Reasons of the conditions that the decision itself sets; others come from a Problem or an Exchange.
+const (
+	ReasonRecovering           = "Recovering"
+	ReasonAgentUnreachable     = "AgentUnreachable"
+	ReasonAuthenticationFailed = "AuthenticationFailed"
+	ReasonMessageSourceChanged = "MessageSourceChanged"
+	ReasonJournalUnreadable    = "JournalUnreadable"
+	ReasonOutcomeUnknown       = "OutcomeUnknown"
+	ReasonTaskNotFound         = "TaskNotFound"
+	ReasonReplied              = "Replied"
+	ReasonInProgress           = "InProgress"
+	ReasonNotSent              = "NotSent"
+)
+
+// draft is a status in the making.
+type draft struct {
+	v1alpha1.DelegationStatus
+	now        time.Time
+	generation int64
+}
+
+// set writes the phase and the conditions that follow from it by the rules of kstatus: Reconciling while it is in
+// progress, Stalled when it has failed, Ready when it is done.
+func (s *draft) set(phase v1alpha1.Phase, reason, message string) {
+	s.Phase = phase
+	s.ObservedGeneration = s.generation
+	ready := metav1.ConditionFalse
+	switch class(phase, reason) {
+	case current:
+		ready = metav1.ConditionTrue
+		s.drop(v1alpha1.ConditionReconciling)
+		s.drop(v1alpha1.ConditionStalled)
+	case inProgress:
+		s.drop(v1alpha1.ConditionStalled)
+		s.condition(v1alpha1.ConditionReconciling, metav1.ConditionTrue, reason, message)
+	case failed:
+		s.drop(v1alpha1.ConditionReconciling)
+		s.condition(v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, message)
+	}
+	s.condition(v1alpha1.ConditionReady, ready, reason, message)
+	if phase.Finished() {
+		s.condition(v1alpha1.ConditionFinished, metav1.ConditionTrue, reason, message)
+		s.NextAttemptTime = nil
+		if s.CompletionTime == nil {
+			s.CompletionTime = &metav1.Time{Time: s.now}
+		}
+	}
+}
+
+func (s *draft) delivered(status metav1.ConditionStatus, reason, message string) {
+	s.condition(v1alpha1.ConditionDelivered, status, reason, message)
+}
+
+func (s *draft) condition(kind string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&s.Conditions, metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: message,
+		ObservedGeneration: s.generation, LastTransitionTime: metav1.NewTime(s.now),
+	})
+}
+
+func (s *draft) drop(kind string) { meta.RemoveStatusCondition(&s.Conditions, kind) }
+
+type kstatusClass int
+
+const (
+	inProgress kstatusClass = iota
+	current
+	failed
+)
+
+func class(phase v1alpha1.Phase, reason string) kstatusClass {
+	switch phase {
+	case v1alpha1.PhaseCompleted:
+		return current
+	case v1alpha1.PhaseFailed, v1alpha1.PhaseRejected, v1alpha1.PhaseUndelivered, v1alpha1.PhaseUnknown, v1alpha1.PhaseCanceled:
+		return failed
+	}
+	if reason == ReasonMessageSourceChanged || reason == ReasonJournalUnreadable {
+		return failed
+	}
+	return inProgress
+}
+
+// commit returns the write of the draft, or then where the draft says nothing new.
+func (c *decision) commit(s *draft, then Action) Action {
+	old := &c.in.Delegation.Status
+	if equality.Semantic.DeepEqual(*old, s.DelegationStatus) {
+		return then
+	}
+	return Record{Status: s.DelegationStatus, Event: transition(old, &s.DelegationStatus)}
+}
+
+// transition returns the event for a change of phase or reason; nil where neither changed.
+func transition(old, next *v1alpha1.DelegationStatus) *Event {
+	was := meta.FindStatusCondition(old.Conditions, v1alpha1.ConditionReady)
+	is := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionReady)
+	if is == nil || (was != nil && old.Phase == next.Phase && was.Reason == is.Reason) {
+		return nil
+	}
+	return &Event{
+		Warning: class(next.Phase, is.Reason) == failed,
+		Reason:  is.Reason,
+		Message: is.Message,
+	}
+}
