@@ -149,7 +149,7 @@ type Part struct {
 //
 // +kubebuilder:validation:ExactlyOneOf=configMapKeyRef;secretKeyRef
 type ValueSource struct {
-	// ConfigMapKeyRef takes one key of a ConfigMap: data becomes a text part, binaryData a raw one.
+	// ConfigMapKeyRef takes one key of a ConfigMap: a text part where it is UTF-8, else a raw one.
 	//
 	// +optional
 	ConfigMapKeyRef *KeyReference `json:"configMapKeyRef,omitempty"`

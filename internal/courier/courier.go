@@ -40,6 +40,7 @@ type Courier struct {
 }
 
 type box struct {
+	name    types.NamespacedName
 	running outbox.Call
 	result  *outbox.Result
 }
@@ -52,7 +53,7 @@ func New(pool *Pool, clk clock.PassiveClock, notify func(types.NamespacedName)) 
 // Carry queues a job, unless one for the same Delegation is queued or out. It returns at once.
 func (c *Courier) Carry(j Job) {
 	c.mu.Lock()
-	b := c.box(j.Key.UID)
+	b := c.box(j.Key)
 	if b.running != outbox.CallNone {
 		c.mu.Unlock()
 		return
@@ -73,7 +74,7 @@ func (c *Courier) Carry(j Job) {
 func (c *Courier) settle(key Key, started time.Time, result *outbox.Result) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	b := c.box(key.UID)
+	b := c.box(key)
 	b.running = outbox.CallNone
 	if result != nil {
 		result.Started = started
@@ -85,7 +86,7 @@ func (c *Courier) settle(key Key, started time.Time, result *outbox.Result) {
 // which nobody else may have.
 func (c *Courier) Deliver(key Key, result *outbox.Result) {
 	c.mu.Lock()
-	b := c.box(key.UID)
+	b := c.box(key)
 	if b.result == nil || b.result.Call != outbox.CallSend {
 		c.put(b, result)
 	}
@@ -104,11 +105,11 @@ func (c *Courier) put(b *box, r *outbox.Result) {
 }
 
 // box returns the box of a Delegation. The caller holds the lock.
-func (c *Courier) box(uid types.UID) *box {
-	b := c.boxes[uid]
+func (c *Courier) box(key Key) *box {
+	b := c.boxes[key.UID]
 	if b == nil {
-		b = &box{}
-		c.boxes[uid] = b
+		b = &box{name: key.NamespacedName}
+		c.boxes[key.UID] = b
 	}
 	return b
 }
@@ -137,6 +138,19 @@ func (c *Courier) Recorded(uid types.UID, result *outbox.Result) {
 	if b.result == nil && b.running == outbox.CallNone {
 		delete(c.boxes, uid)
 	}
+}
+
+// Unrecorded names the Delegations whose agent's answer to a message is not in the API server yet.
+func (c *Courier) Unrecorded() []types.NamespacedName {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var names []types.NamespacedName
+	for _, b := range c.boxes {
+		if b.result != nil && b.result.Call == outbox.CallSend {
+			names = append(names, b.name)
+		}
+	}
+	return names
 }
 
 // Forget drops what is held of a Delegation that is gone.

@@ -11,12 +11,12 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
 	"github.com/delegation-dev/delegation-operator/internal/courier"
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Agent looks at a task.
@@ -117,10 +117,11 @@ func (f *Follower) look(uid types.UID) {
 	if t == nil || t.busy {
 		return
 	}
+	agent := t.Agent
 	t.busy = f.pool.Run(t.AgentID, t.Limits, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, Timeout)
 		defer cancel()
-		f.seen(t, t.Agent.Get(ctx, t.TaskID))
+		f.seen(t, agent.Get(ctx, t.TaskID))
 	})
 }
 

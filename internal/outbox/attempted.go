@@ -125,6 +125,9 @@ func (c *decision) again() Action {
 
 // held notes a problem on the way to a further attempt.
 func (c *decision) held(p *Problem) Action {
+	if p.Transient {
+		return Wait{}
+	}
 	if c.allRefuted(c.attempt.Number) {
 		return c.pending(p)
 	}

@@ -28,6 +28,8 @@ const (
 	// releaseAfter is how long a deletion waits for an agent at the most.
 	releaseAfter = 5 * time.Minute
 	cancelRetry  = 5 * time.Second
+	// journalRetry is how long the operator waits after a journal write that the API server did not confirm.
+	journalRetry = 2 * time.Second
 )
 
 // backoff returns first·2^(n-1), at most limit, spread by ±20 % so that delegations that failed together do not come

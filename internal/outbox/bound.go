@@ -50,7 +50,9 @@ func (c *decision) recoveredBy() v1alpha1.Recovery {
 func (c *decision) bound() Action {
 	status := &c.in.Delegation.Status
 	follow := Follow{TaskID: status.TaskID}
-	if p := c.in.Agent.Problem; p != nil {
+	if p := c.in.Agent.Problem; p != nil && p.Transient {
+		return Wait{}
+	} else if p != nil {
 		return c.hold(status.Phase, p.Reason, p.Message, Wait{})
 	}
 	r := c.in.Result

@@ -43,7 +43,9 @@ func (c *decision) settledUnaccepted() bool {
 // cancel asks the agent to cancel the task until it has answered.
 func (c *decision) cancel(limit time.Time) Action {
 	status := &c.in.Delegation.Status
-	if p := c.in.Agent.Problem; p != nil {
+	if p := c.in.Agent.Problem; p != nil && p.Transient {
+		return Wait{Until: limit}
+	} else if p != nil {
 		return c.hold(status.Phase, p.Reason, "the task can't be canceled: "+p.Message, Wait{Until: limit})
 	}
 	r := c.result(CallCancel)

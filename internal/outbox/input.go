@@ -31,6 +31,8 @@ type Input struct {
 type Problem struct {
 	Reason  string
 	Message string
+	// Transient says that it ends by itself in a moment, so that it is not worth a write once a message is on its way.
+	Transient bool
 }
 
 // Agent is what the decision needs to know of a RemoteAgent.

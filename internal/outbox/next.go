@@ -91,6 +91,16 @@ func (c *decision) unsent() Action {
 	return c.send(1, c.in.Now)
 }
 
+// journalFailed returns the problem of an attempt that the API server did not take into the journal; nothing was sent.
+func (c *decision) journalFailed(n int32) (*Problem, time.Time) {
+	r := c.result(CallSend)
+	if r == nil || r.Attempt != n || r.Outcome != NotSent {
+		return nil, time.Time{}
+	}
+	return &Problem{Reason: r.Reason, Message: "the attempt can't be journalled, and what isn't is not sent: " + r.Detail},
+		r.At.Add(journalRetry)
+}
+
 // problem is what keeps a message from being sent: the agent's first, since it hides the other.
 func (c *decision) problem() *Problem {
 	if c.in.Agent.Problem != nil {
@@ -101,6 +111,12 @@ func (c *decision) problem() *Problem {
 
 // send plans attempt n.
 func (c *decision) send(n int32, first time.Time) Action {
+	if p, retry := c.journalFailed(n); p != nil && c.in.Now.Before(retry) {
+		if n == 1 {
+			return until(c.pending(p), retry)
+		}
+		return until(c.held(p), retry)
+	}
 	return Send{
 		Attempt: Attempt{
 			Number: n, Holder: c.in.Self, First: first,

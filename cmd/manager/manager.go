@@ -1,0 +1,151 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"flag"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/delegation-dev/delegation-operator/controllers"
+	"github.com/delegation-dev/delegation-operator/internal/courier"
+	"github.com/delegation-dev/delegation-operator/internal/follow"
+)
+
+const (
+	// reconcileTimeout bounds one pass over an object; it makes API calls only.
+	reconcileTimeout = 30 * time.Second
+	// drainTimeout is how long a stopping manager waits for the answers of what it has sent.
+	drainTimeout = 20 * time.Second
+	agentWorkers = 4
+)
+
+type options struct {
+	leaderElect bool
+	namespaces  string
+	metrics     string
+	probes      string
+	workers     int
+}
+
+func (o *options) bind(f *flag.FlagSet) {
+	f.BoolVar(&o.leaderElect, "leader-elect", false, "Let one of several replicas do the work. Safety does not depend on it.")
+	f.StringVar(&o.namespaces, "namespaces", "", "Namespaces to work in, separated by commas; all when empty.")
+	f.StringVar(&o.metrics, "metrics-bind-address", "0", "Address of the metrics endpoint, such as 127.0.0.1:8080; 0 for none.")
+	f.StringVar(&o.probes, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz; 0 for none.")
+	f.IntVar(&o.workers, "workers", 8, "Delegations that are decided on at once. Calls to agents don't count: couriers make them.")
+}
+
+func newManager(cfg *rest.Config, o *options) (manager.Manager, error) {
+	// The API server's own priority and fairness decides what is too much; a limit in the client only adds latency.
+	cfg.QPS = -1
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme:                        scheme(),
+		Cache:                         cache.Options{DefaultNamespaces: o.watched()},
+		Client:                        client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
+		Metrics:                       server.Options{BindAddress: o.metrics},
+		HealthProbeBindAddress:        o.probes,
+		LeaderElection:                o.leaderElect,
+		LeaderElectionID:              "delegation-operator.a2a.delegation.dev",
+		LeaderElectionReleaseOnCancel: true,
+		Controller:                    config.Controller{ReconciliationTimeout: reconcileTimeout},
+		GracefulShutdownTimeout:       ptr.To(drainTimeout + 10*time.Second),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return nil, err
+	}
+	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return nil, err
+	}
+	return mgr, register(mgr, o)
+}
+
+func (o *options) watched() map[string]cache.Config {
+	if o.namespaces == "" {
+		return nil
+	}
+	out := map[string]cache.Config{}
+	for _, ns := range strings.Split(o.namespaces, ",") {
+		out[strings.TrimSpace(ns)] = cache.Config{}
+	}
+	return out
+}
+
+// register wires the parts together.
+func register(mgr manager.Manager, o *options) error {
+	wall := clock.RealClock{}
+	wake := controllers.NewWake()
+	pool := courier.NewPool()
+	couriers := courier.New(pool, wall, wake.Add)
+	follower := follow.New(pool, wall, couriers.Deliver)
+	agents := &controllers.Agents{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}
+	delegations := &controllers.DelegationReconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("delegation-operator"),
+		Clock: wall, Self: self(), Agents: agents, Courier: couriers, Follower: follower,
+	}
+	if err := delegations.SetupWithManager(mgr, wake, o.workers); err != nil {
+		return err
+	}
+	remoteAgents := &controllers.RemoteAgentReconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: wall, Agents: agents,
+	}
+	if err := remoteAgents.SetupWithManager(mgr, agentWorkers); err != nil {
+		return err
+	}
+	if err := mgr.Add(manager.RunnableFunc(follower.Start)); err != nil {
+		return err
+	}
+	return mgr.Add(drain{pool: pool, couriers: couriers, delegations: delegations})
+}
+
+// self names this process. The pod's name is for people; the random part makes every start another holder.
+func self() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "manager"
+	}
+	return host + "_" + uuid.NewString()
+}
+
+// drain lets what is out come home when the manager stops, so that a rolling update loses no answer.
+type drain struct {
+	pool        *courier.Pool
+	couriers    *courier.Courier
+	delegations *controllers.DelegationReconciler
+}
+
+// Start waits for the end of the manager, which stops this before the controllers and the cache. A controller may be at
+// the same Delegation; then one of the two writes conflicts, and both would have written the same.
+func (d drain) Start(ctx context.Context) error {
+	<-ctx.Done()
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	defer cancel()
+	d.pool.Drain(bounded)
+	for _, name := range d.couriers.Unrecorded() {
+		if _, err := d.delegations.Reconcile(bounded, ctrl.Request{NamespacedName: name}); err != nil {
+			ctrl.Log.Error(err, "the answer of an agent could not be recorded; it is recovered after the next start", "delegation", name)
+		}
+	}
+	return nil
+}
+
+// NeedLeaderElection puts the drain into the group that stops first.
+func (d drain) NeedLeaderElection() bool { return false }

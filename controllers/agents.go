@@ -1,0 +1,176 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/internal/courier"
+	"github.com/delegation-dev/delegation-operator/internal/credential"
+	"github.com/delegation-dev/delegation-operator/internal/outbox"
+	"github.com/delegation-dev/delegation-operator/internal/remote"
+)
+
+// Agents knows how to reach the agents that RemoteAgents describe. Its clients are kept between calls, for their
+// connections; one whose RemoteAgent or Secret changed is made anew.
+type Agents struct {
+	// Client reads from the cache; Live reads Secrets from the API server.
+	Client client.Reader
+	Live   client.Reader
+
+	mu      sync.Mutex
+	clients map[types.UID]*agentClient
+}
+
+type agentClient struct {
+	*remote.Client
+	// made is what the client was made from.
+	made string
+}
+
+// agentView is a RemoteAgent as one Delegation sees it.
+type agentView struct {
+	outbox.Agent
+	id      types.UID
+	client  *remote.Client
+	limits  courier.Limits
+	updates v1alpha1.Updates
+}
+
+// view returns the agent that a Delegation names. What keeps it from being used is in the view; an error is to be retried.
+func (a *Agents) view(ctx context.Context, d *v1alpha1.Delegation) (agentView, error) {
+	ra := &v1alpha1.RemoteAgent{}
+	name := types.NamespacedName{Namespace: d.Namespace, Name: d.Spec.AgentRef.Name}
+	if err := a.Client.Get(ctx, name, ra); err != nil {
+		if !apierrors.IsNotFound(err) {
+			return agentView{}, err
+		}
+		return unusable("AgentNotFound", fmt.Sprintf("RemoteAgent %q is not in namespace %s: create it, and the message is sent", name.Name, name.Namespace)), nil
+	}
+	v := contractOf(ra)
+	ready := meta.FindStatusCondition(ra.Status.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case ready == nil || ra.Status.ObservedGeneration != ra.Generation:
+		v.Problem = &outbox.Problem{Reason: "AgentNotReady", Message: fmt.Sprintf("RemoteAgent %q is being examined", ra.Name), Transient: true}
+		return v, nil
+	case ready.Status != metav1.ConditionTrue || ra.Status.Endpoint == nil:
+		v.Problem = &outbox.Problem{Reason: ready.Reason, Message: fmt.Sprintf("RemoteAgent %q is not ready: %s", ra.Name, ready.Message)}
+		return v, nil
+	}
+	v.Endpoint = endpointDigest(ra.Status.Endpoint)
+	return v, a.connect(ctx, ra, &v)
+}
+
+func unusable(reason, message string) agentView {
+	return agentView{Agent: outbox.Agent{Problem: &outbox.Problem{Reason: reason, Message: message}}}
+}
+
+// contractOf copies what the RemoteAgent's owner promised and allows.
+func contractOf(ra *v1alpha1.RemoteAgent) agentView {
+	v := agentView{
+		id:      ra.UID,
+		limits:  courier.Limits{InFlight: int(ra.Spec.Delivery.MaxInFlight), PerSecond: int(ra.Spec.Delivery.RequestsPerSecond)},
+		updates: ra.Spec.Updates,
+	}
+	v.Lookup = ra.Spec.Contract.TaskLookup.Mode
+	v.Settle = ra.Spec.Contract.TaskLookup.Settle.Duration
+	v.AttemptTimeout = ra.Spec.Delivery.AttemptTimeout.Duration
+	if d := ra.Status.Deduplication; d != nil && d.Mode == v1alpha1.DeduplicationMessageID && d.Retention != nil {
+		v.Deduplicates, v.Retention = true, d.Retention.Duration
+	}
+	return v
+}
+
+// connect gives the view its client.
+func (a *Agents) connect(ctx context.Context, ra *v1alpha1.RemoteAgent, v *agentView) error {
+	version, problem, err := a.credentialVersion(ctx, ra)
+	if err != nil || problem != nil {
+		v.Problem = problem
+		return err
+	}
+	v.Credentials = version
+	made := fmt.Sprintf("%s/%d/%s/%t/%s", v.Endpoint, ra.Generation, version, v.Deduplicates, ra.Status.Endpoint.ProtocolVersion)
+	a.mu.Lock()
+	held := a.clients[ra.UID]
+	a.mu.Unlock()
+	if held != nil && held.made == made {
+		v.client = held.Client
+		return nil
+	}
+	v.client, v.Problem, err = a.dial(ctx, ra, v.Deduplicates)
+	if err != nil || v.Problem != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.clients == nil {
+		a.clients = map[types.UID]*agentClient{}
+	}
+	if held := a.clients[ra.UID]; held != nil {
+		held.Close()
+	}
+	a.clients[ra.UID] = &agentClient{Client: v.client, made: made}
+	return nil
+}
+
+func (a *Agents) dial(ctx context.Context, ra *v1alpha1.RemoteAgent, deduplicates bool) (*remote.Client, *outbox.Problem, error) {
+	authorize, err := credential.For(ctx, a.Live, ra)
+	if problem := credential.Explain(ra, err); problem != nil {
+		return nil, problem, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := remote.New(remote.Config{Interface: *ra.Status.Endpoint, Authorize: authorize, Deduplicates: deduplicates,
+		Limits: remote.Limits{Connections: int(ra.Spec.Delivery.MaxInFlight)},
+	})
+	if err != nil {
+		return nil, &outbox.Problem{Reason: "EndpointUnusable", Message: remote.Clean(err.Error())}, nil
+	}
+	return c, nil, nil
+}
+
+// credentialVersion is the resourceVersion of the Secret that the agent's credentials are in. Only its metadata is
+// cached.
+func (a *Agents) credentialVersion(ctx context.Context, ra *v1alpha1.RemoteAgent) (string, *outbox.Problem, error) {
+	ref := credential.SecretRef(ra)
+	if ref == nil {
+		return "", nil, nil
+	}
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	err := a.Client.Get(ctx, types.NamespacedName{Namespace: ra.Namespace, Name: ref.Name}, secret)
+	if apierrors.IsNotFound(err) {
+		return "", credential.Explain(ra, credential.ErrSecretNotFound), nil
+	}
+	return secret.ResourceVersion, nil, err
+}
+
+// Forget drops the client of a RemoteAgent that is gone.
+func (a *Agents) Forget(uid types.UID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if held := a.clients[uid]; held != nil {
+		held.Close()
+		delete(a.clients, uid)
+	}
+}
+
+// endpointDigest names an endpoint without its text, which may hold secrets in its query.
+func endpointDigest(e *v1alpha1.AgentInterface) string {
+	sum := sha256.Sum256([]byte(e.URL + "\n" + e.ProtocolBinding + "\n" + e.Tenant))
+	return "sha256:" + hex.EncodeToString(sum[:16])
+}

@@ -1,0 +1,121 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/delegation-dev/delegation-operator/internal/courier"
+	"github.com/delegation-dev/delegation-operator/internal/follow"
+	"github.com/delegation-dev/delegation-operator/internal/outbox"
+)
+
+const (
+	// maxSteps bounds the actions of one Reconcile. A Delegation needs at most three in a row: what a call proved, what
+	// it waits for now, and the wait. More would be a decision that does not come to rest.
+	maxSteps = 8
+	// staleRetry is how long a Delegation rests whose write found a newer version of it. The event of that version
+	// normally comes first.
+	staleRetry = 200 * time.Millisecond
+)
+
+// DelegationReconciler moves Delegations forward.
+type DelegationReconciler struct {
+	// Client reads from the cache and waits until the cache shows this process's own writes.
+	Client client.Client
+	// Live reads from the API server: Secrets and ConfigMaps are not cached.
+	Live     client.Reader
+	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
+	// Self names this process; every start of a process has its own name.
+	Self     string
+	Agents   *Agents
+	Courier  *courier.Courier
+	Follower *follow.Follower
+	// uids maps the names of Delegations to their UIDs.
+	uids sync.Map
+}
+
+// step is what an action leaves to do: another decision, or to end the Reconcile with a result.
+type step struct {
+	done   bool
+	result ctrl.Result
+}
+
+// Reconcile decides and acts until the Delegation has to wait.
+func (r *DelegationReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	s, err := r.open(ctx, req.NamespacedName)
+	if err != nil || s == nil {
+		return ctrl.Result{}, err
+	}
+	for range maxSteps {
+		next, err := r.perform(ctx, s, outbox.Next(r.input(s)))
+		switch {
+		case apierrors.IsNotFound(err):
+			return ctrl.Result{}, nil
+		case apierrors.IsConflict(err):
+			return ctrl.Result{RequeueAfter: staleRetry}, nil
+		case err != nil:
+			return ctrl.Result{}, err
+		case next.done:
+			return next.result, nil
+		}
+	}
+	return ctrl.Result{}, fmt.Errorf("no rest after %d actions", maxSteps)
+}
+
+// perform carries out one action.
+func (r *DelegationReconciler) perform(ctx context.Context, s *scope, action outbox.Action) (step, error) {
+	switch a := action.(type) {
+	case outbox.Send:
+		r.send(s, a)
+		return step{done: true}, nil
+	case outbox.Ask:
+		r.ask(s, a)
+		return step{done: true}, nil
+	case outbox.Record:
+		return step{}, r.record(ctx, s, a)
+	case outbox.Follow:
+		r.follow(s, a)
+		return step{done: true}, nil
+	case outbox.Release:
+		return step{done: true}, r.release(ctx, s, a)
+	case outbox.Wait:
+		return step{done: true, result: r.wait(s, a)}, nil
+	}
+	return step{}, fmt.Errorf("action %T is not known", action)
+}
+
+// wait turns a time into a delay; the zero time waits for an event.
+func (r *DelegationReconciler) wait(s *scope, a outbox.Wait) ctrl.Result {
+	if s.delegation.Status.Phase.Finished() {
+		r.Follower.Drop(s.delegation.UID)
+	}
+	if a.Until.IsZero() {
+		return ctrl.Result{}
+	}
+	return ctrl.Result{RequeueAfter: max(a.Until.Sub(r.Clock.Now()), time.Millisecond)}
+}
+
+// follow hands a task to the follower. What was seen of it is no news any more.
+func (r *DelegationReconciler) follow(s *scope, a outbox.Follow) {
+	if s.result != nil && s.result.Outcome == outbox.Accepted {
+		r.Courier.Recorded(s.delegation.UID, s.result)
+	}
+	updates := s.agent.updates
+	r.Follower.Track(follow.Subject{
+		Key: s.key(), TaskID: a.TaskID, Agent: s.agent.client, AgentID: s.agent.id, Limits: s.agent.limits,
+		MinInterval: updates.PollInterval.Duration,
+		MaxInterval: max(updates.MaxPollInterval.Duration, updates.PollInterval.Duration),
+	})
+}

@@ -1,0 +1,131 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/internal/artifact"
+	"github.com/delegation-dev/delegation-operator/internal/outbox"
+)
+
+// maxNote is the API server's limit for the note of an Event, in bytes.
+const maxNote = 1024
+
+// record stores artifacts, writes the status once, and then tells of it. The result is dropped only after the write.
+func (r *DelegationReconciler) record(ctx context.Context, s *scope, a outbox.Record) error {
+	d := s.delegation.DeepCopy()
+	d.Status = a.Status
+	if len(a.Artifacts) > 0 {
+		placed, err := r.store(ctx, d, a.Artifacts)
+		if err != nil {
+			return err
+		}
+		d.Status.Artifacts = placed
+	}
+	if err := r.Client.Status().Update(ctx, d); err != nil {
+		return err
+	}
+	s.delegation = d
+	if s.result != nil {
+		r.Courier.Recorded(d.UID, s.result)
+	}
+	r.emit(d, a.Event)
+	return nil
+}
+
+// store keeps artifacts in a ConfigMap that the Delegation owns. A ConfigMap of that name that is somebody else's is left
+// alone, and a namespace that is going takes none; the artifacts are then marked truncated.
+func (r *DelegationReconciler) store(ctx context.Context, d *v1alpha1.Delegation, artifacts []outbox.Artifact) ([]v1alpha1.ArtifactStatus, error) {
+	cm := &corev1.ConfigMap{}
+	cm.Namespace, cm.Name = d.Namespace, artifactsName(d.Name)
+	plan := artifact.Place(cm.Name, artifacts)
+	if !plan.Stored() {
+		return plan.Status, nil
+	}
+	cm.Data, cm.BinaryData = plan.Text, plan.Binary
+	if err := controllerutil.SetControllerReference(d, cm, r.Client.Scheme()); err != nil {
+		return nil, err
+	}
+	err := r.Client.Create(ctx, cm)
+	if apierrors.IsAlreadyExists(err) {
+		err = r.replace(ctx, cm)
+	}
+	switch {
+	case errors.Is(err, errNotOurs), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return plan.Truncated(), nil
+	case err != nil:
+		return nil, err
+	}
+	return plan.Status, nil
+}
+
+var errNotOurs = errors.New("the object belongs to somebody else")
+
+func (r *DelegationReconciler) replace(ctx context.Context, cm *corev1.ConfigMap) error {
+	old := &corev1.ConfigMap{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(cm), old); err != nil {
+		return err
+	}
+	owner := cm.OwnerReferences[0].UID
+	for _, ref := range old.OwnerReferences {
+		if ref.UID == owner {
+			old.Data, old.BinaryData = cm.Data, cm.BinaryData
+			return r.Client.Update(ctx, old)
+		}
+	}
+	return errNotOurs
+}
+
+// release takes the finalizer off, after which the API server deletes the object.
+func (r *DelegationReconciler) release(ctx context.Context, s *scope, a outbox.Release) error {
+	d := s.delegation.DeepCopy()
+	if !controllerutil.RemoveFinalizer(d, v1alpha1.DeliveryFinalizer) {
+		return nil
+	}
+	if err := r.Client.Update(ctx, d); err != nil {
+		return err
+	}
+	r.emit(d, a.Event)
+	return nil
+}
+
+func (r *DelegationReconciler) emit(d *v1alpha1.Delegation, e *outbox.Event) {
+	if e == nil {
+		return
+	}
+	kind := corev1.EventTypeNormal
+	if e.Warning {
+		kind = corev1.EventTypeWarning
+	}
+	r.Recorder.Eventf(d, nil, kind, e.Reason, "Deliver", "%s", truncate(e.Message, maxNote))
+}
+
+// artifactsName is the name of the ConfigMap that holds the artifacts of the Delegation of this name.
+func artifactsName(delegation string) string {
+	const suffix = "-artifacts"
+	if len(delegation)+len(suffix) <= 253 {
+		return delegation + suffix
+	}
+	sum := sha256.Sum256([]byte(delegation))
+	return delegation[:200] + "-" + hex.EncodeToString(sum[:6]) + suffix
+}
+
+// truncate cuts a text to n bytes without breaking a character.
+func truncate(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "")
+}

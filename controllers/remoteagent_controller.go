@@ -1,0 +1,220 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/internal/credential"
+	"github.com/delegation-dev/delegation-operator/internal/outbox"
+	"github.com/delegation-dev/delegation-operator/internal/remote"
+)
+
+const (
+	// cardRefresh is how often a card that could be read is read again.
+	cardRefresh = 10 * time.Minute
+	// cardTimeout bounds one reading.
+	cardTimeout = 10 * time.Second
+	// A card that can't be read is tried again after firstCardRetry, then twice as long each time.
+	firstCardRetry = 2 * time.Second
+	maxCardRetry   = time.Minute
+)
+
+// RemoteAgentReconciler examines RemoteAgents: their credentials, their card, and the endpoint to use.
+type RemoteAgentReconciler struct {
+	Client client.Client
+	// Live reads Secrets from the API server.
+	Live   client.Reader
+	Clock  clock.PassiveClock
+	Agents *Agents
+
+	mu sync.Mutex
+	// failures counts the readings of a card that failed in a row. Losing it only means an earlier try.
+	failures map[types.NamespacedName]int
+	uids     map[types.NamespacedName]types.UID
+}
+
+// Reconcile examines one RemoteAgent and writes its status where it changed.
+func (r *RemoteAgentReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	ra := &v1alpha1.RemoteAgent{}
+	if err := r.Client.Get(ctx, req.NamespacedName, ra); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.forget(req.NamespacedName)
+		}
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	r.remember(req.NamespacedName, ra.UID)
+	status, retry, err := r.examine(ctx, ra)
+	if err != nil || equality.Semantic.DeepEqual(ra.Status, *status) {
+		return ctrl.Result{RequeueAfter: retry}, err
+	}
+	ra = ra.DeepCopy()
+	ra.Status = *status
+	err = r.Client.Status().Update(ctx, ra)
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: staleRetry}, nil
+	}
+	return ctrl.Result{RequeueAfter: retry}, client.IgnoreNotFound(err)
+}
+
+// verdict is what an examination found.
+type verdict struct {
+	problem *outbox.Problem
+	// retry says that the problem may end without a change of the RemoteAgent or its Secret.
+	retry bool
+}
+
+// examine returns the status that a RemoteAgent should have, and when to look again.
+func (r *RemoteAgentReconciler) examine(ctx context.Context, ra *v1alpha1.RemoteAgent) (*v1alpha1.RemoteAgentStatus, time.Duration, error) {
+	s := ra.Status.DeepCopy()
+	s.ObservedGeneration = ra.Generation
+	v, err := r.inspect(ctx, ra, s)
+	if err != nil {
+		return nil, 0, err
+	}
+	r.conclude(s, ra.Generation, v)
+	name := client.ObjectKeyFromObject(ra)
+	switch {
+	case v.retry:
+		return s, r.failed(name), nil
+	case v.problem == nil && len(ra.Spec.Interfaces) == 0:
+		r.succeeded(name)
+		return s, cardRefresh, nil
+	}
+	return s, 0, nil
+}
+
+// inspect fills in the endpoint, the card and the deduplication.
+func (r *RemoteAgentReconciler) inspect(ctx context.Context, ra *v1alpha1.RemoteAgent, s *v1alpha1.RemoteAgentStatus) (verdict, error) {
+	if _, err := credential.For(ctx, r.Live, ra); err != nil {
+		if p := credential.Explain(ra, err); p != nil {
+			return verdict{problem: p}, nil
+		}
+		return verdict{}, err
+	}
+	if len(ra.Spec.Interfaces) > 0 {
+		s.Endpoint, s.Card = ra.Spec.Interfaces[0].DeepCopy(), nil
+		s.Deduplication = deduplication(ra, 0, false)
+		return verdict{}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, cardTimeout)
+	defer cancel()
+	card, err := remote.FetchCard(ctx, remote.Network{}, ra.Spec.CardURL)
+	if err != nil {
+		return cardProblem(ra, err), nil
+	}
+	s.Card = describeCard(card)
+	retention, advertised := remote.Retention(card)
+	s.Deduplication = deduplication(ra, retention, advertised)
+	endpoint, err := remote.SelectInterface(card, ra.Spec.CardURL)
+	if err != nil {
+		s.Endpoint = nil
+		return verdict{retry: true, problem: &outbox.Problem{Reason: "NoUsableInterface", Message: err.Error()}}, nil
+	}
+	s.Endpoint = &endpoint
+	return verdict{}, nil
+}
+
+// cardProblem decides what a failed reading means: nothing for an agent whose card was read for this very spec before,
+// since a card that is away for a while does not move the endpoint.
+func cardProblem(ra *v1alpha1.RemoteAgent, err error) verdict {
+	known := ra.Status.ObservedGeneration == ra.Generation && ra.Status.Endpoint != nil &&
+		meta.IsStatusConditionTrue(ra.Status.Conditions, v1alpha1.ConditionReady)
+	if known {
+		return verdict{retry: true}
+	}
+	return verdict{retry: true, problem: &outbox.Problem{Reason: "CardUnavailable", Message: fmt.Sprintf(
+		"%v; it is tried again. Without a card, give the endpoint in spec.interfaces", err)}}
+}
+
+// conclude writes the conditions by the rules of kstatus.
+func (r *RemoteAgentReconciler) conclude(s *v1alpha1.RemoteAgentStatus, generation int64, v verdict) {
+	set := func(kind string, status metav1.ConditionStatus, reason, message string) {
+		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
+			Type: kind, Status: status, Reason: reason, Message: message,
+			ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(r.Clock.Now()),
+		})
+	}
+	meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionReconciling)
+	meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionStalled)
+	switch {
+	case v.problem == nil:
+		set(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready", "messages can be sent to "+s.Endpoint.URL)
+	case v.retry:
+		set(v1alpha1.ConditionReady, metav1.ConditionFalse, v.problem.Reason, v.problem.Message)
+		set(v1alpha1.ConditionReconciling, metav1.ConditionTrue, v.problem.Reason, v.problem.Message)
+	default:
+		set(v1alpha1.ConditionReady, metav1.ConditionFalse, v.problem.Reason, v.problem.Message)
+		set(v1alpha1.ConditionStalled, metav1.ConditionTrue, v.problem.Reason, v.problem.Message)
+	}
+}
+
+// deduplication in force: what the spec declares, else what the card advertises.
+func deduplication(ra *v1alpha1.RemoteAgent, retention time.Duration, advertised bool) *v1alpha1.DeduplicationStatus {
+	if d := ra.Spec.Contract.Deduplication; d != nil {
+		out := &v1alpha1.DeduplicationStatus{Mode: d.Mode, Source: v1alpha1.DeduplicationDeclared}
+		if d.Mode == v1alpha1.DeduplicationMessageID {
+			out.Retention = &metav1.Duration{Duration: d.Retention.Duration}
+		}
+		return out
+	}
+	out := &v1alpha1.DeduplicationStatus{Mode: v1alpha1.DeduplicationNone, Source: v1alpha1.DeduplicationAgentCard}
+	if advertised {
+		out.Mode, out.Retention = v1alpha1.DeduplicationMessageID, &metav1.Duration{Duration: retention}
+	}
+	return out
+}
+
+func (r *RemoteAgentReconciler) failed(name types.NamespacedName) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failures == nil {
+		r.failures = map[types.NamespacedName]int{}
+	}
+	n := r.failures[name]
+	r.failures[name] = min(n+1, 16)
+	return min(firstCardRetry<<n, maxCardRetry)
+}
+
+func (r *RemoteAgentReconciler) succeeded(name types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.failures, name)
+}
+
+// remember keeps the UID under a name, so that the client of an agent that is gone can be dropped.
+func (r *RemoteAgentReconciler) remember(name types.NamespacedName, uid types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.uids == nil {
+		r.uids = map[types.NamespacedName]types.UID{}
+	}
+	if old, ok := r.uids[name]; ok && old != uid {
+		r.Agents.Forget(old)
+	}
+	r.uids[name] = uid
+}
+
+func (r *RemoteAgentReconciler) forget(name types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if uid, ok := r.uids[name]; ok {
+		r.Agents.Forget(uid)
+	}
+	delete(r.uids, name)
+	delete(r.failures, name)
+}

@@ -1,0 +1,79 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/internal/courier"
+	"github.com/delegation-dev/delegation-operator/internal/outbox"
+	"github.com/delegation-dev/delegation-operator/internal/remote"
+)
+
+// askTimeout bounds a call that changes nothing, with all its pages.
+const askTimeout = 30 * time.Second
+
+// send hands a courier the journal write and the send that it permits. The object is the one that was decided on: had it
+// changed since, by anyone, the write conflicts and nothing is sent.
+func (r *DelegationReconciler) send(s *scope, a outbox.Send) {
+	d, client, request := s.delegation.DeepCopy(), s.agent.client, s.message.Request
+	r.Courier.Carry(courier.Job{
+		Key: s.key(), Agent: s.agent.id, Limits: s.agent.limits, Call: outbox.CallSend,
+		Do: func(ctx context.Context) *outbox.Result {
+			token, err := r.journal(ctx, d, a)
+			switch {
+			case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+				return nil
+			case err != nil:
+				return &outbox.Result{Call: outbox.CallSend, Attempt: a.Attempt.Number, Exchange: outbox.Exchange{
+					Outcome: outbox.NotSent, Reason: "JournalWriteFailed", Detail: remote.Clean(err.Error()),
+				}}
+			}
+			return &outbox.Result{Call: outbox.CallSend, Attempt: a.Attempt.Number, Exchange: client.Send(ctx, token, request)}
+		},
+	})
+}
+
+// journal writes the attempt and the message's ids in one Update with resourceVersion, and returns the right to send.
+func (r *DelegationReconciler) journal(ctx context.Context, d *v1alpha1.Delegation, a outbox.Send) (outbox.Token, error) {
+	attempt := a.Attempt
+	attempt.Started = r.Clock.Now().UTC()
+	attempt.Deadline = attempt.Started.Add(a.Timeout)
+	d.Spec.MessageID, d.Spec.ContextID = a.MessageID, a.ContextID
+	controllerutil.AddFinalizer(d, v1alpha1.DeliveryFinalizer)
+	if err := attempt.Annotate(d); err != nil {
+		return outbox.Token{}, err
+	}
+	if err := r.Client.Update(ctx, d); err != nil {
+		return outbox.Token{}, err
+	}
+	return outbox.Fence(d, attempt)
+}
+
+// ask hands a courier a call that may be repeated at will.
+func (r *DelegationReconciler) ask(s *scope, a outbox.Ask) {
+	client := s.agent.client
+	r.Courier.Carry(courier.Job{
+		Key: s.key(), Agent: s.agent.id, Limits: s.agent.limits, Call: a.Call,
+		Do: func(ctx context.Context) *outbox.Result {
+			ctx, cancel := context.WithTimeout(ctx, askTimeout)
+			defer cancel()
+			result := &outbox.Result{Call: a.Call}
+			switch a.Call {
+			case outbox.CallFind:
+				result.Exchange = client.Find(ctx, a.Query)
+			case outbox.CallCancel:
+				result.Exchange = client.Cancel(ctx, a.TaskID)
+			default:
+				result.Exchange = client.Get(ctx, a.TaskID)
+			}
+			return result
+		},
+	})
+}

@@ -1,0 +1,143 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package artifact decides where a task's results are kept: small text in the status, more in one ConfigMap, and what is
+// too large for either nowhere, but said.
+package artifact
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/internal/outbox"
+)
+
+const (
+	// MaxInline is how large a text may be, in bytes, to stand in the status.
+	MaxInline = 2 << 10
+	// MaxStored is how much one ConfigMap takes, in bytes; the API server's limit for an object is about 1.5 MiB.
+	MaxStored = 900 << 10
+	// MaxListed is how many artifacts a status lists. The rest are only counted.
+	MaxListed = 100
+)
+
+// Plan is where each artifact goes.
+type Plan struct {
+	// Status describes the artifacts.
+	Status []v1alpha1.ArtifactStatus
+	// Text and Binary are the content of the ConfigMap by key; both are empty where none is needed.
+	Text   map[string]string
+	Binary map[string][]byte
+}
+
+// Stored reports whether the plan needs a ConfigMap.
+func (p *Plan) Stored() bool { return len(p.Text)+len(p.Binary) > 0 }
+
+// Truncated describes the artifacts of a plan that could not be stored.
+func (p *Plan) Truncated() []v1alpha1.ArtifactStatus {
+	out := slices.Clone(p.Status)
+	for i := range out {
+		if out[i].ConfigMapRef != nil {
+			out[i].ConfigMapRef, out[i].Truncated = nil, true
+		}
+	}
+	return out
+}
+
+// Place plans where the artifacts go; name is that of the ConfigMap. A repeated id replaces the artifact before it (A2A
+// 1.0, section 4.1.7: an artifactId is unique within a task).
+func Place(name string, artifacts []outbox.Artifact) *Plan {
+	p := &Plan{Text: map[string]string{}, Binary: map[string][]byte{}}
+	stored := 0
+	for _, a := range unique(artifacts) {
+		if len(p.Status) == MaxListed {
+			break
+		}
+		p.Status = append(p.Status, p.place(name, a, &stored))
+	}
+	return p
+}
+
+func unique(artifacts []outbox.Artifact) []outbox.Artifact {
+	var out []outbox.Artifact
+	at := map[string]int{}
+	for _, a := range artifacts {
+		if i, ok := at[a.ID]; ok {
+			out[i] = a
+			continue
+		}
+		at[a.ID] = len(out)
+		out = append(out, a)
+	}
+	return out
+}
+
+func (p *Plan) place(name string, a outbox.Artifact, stored *int) v1alpha1.ArtifactStatus {
+	st := v1alpha1.ArtifactStatus{ArtifactID: a.ID, Name: a.Name}
+	var content []byte
+	text := true
+	for _, part := range a.Parts {
+		if part.MediaType != "" && !slices.Contains(st.MediaTypes, part.MediaType) {
+			st.MediaTypes = append(st.MediaTypes, part.MediaType)
+		}
+		if part.URL != "" {
+			st.URL = part.URL
+			continue
+		}
+		text = text && part.Text && utf8.Valid(part.Content)
+		content = append(content, part.Content...)
+	}
+	if len(content) == 0 {
+		return st
+	}
+	sum := sha256.Sum256(content)
+	st.Size, st.Digest = int64(len(content)), "sha256:"+hex.EncodeToString(sum[:])
+	switch {
+	case text && len(content) <= MaxInline:
+		st.Text = string(content)
+	case *stored+len(content) <= MaxStored:
+		*stored += len(content)
+		key := p.key(a)
+		st.ConfigMapRef = &v1alpha1.KeyReference{Name: name, Key: key}
+		if text {
+			p.Text[key] = string(content)
+		} else {
+			p.Binary[key] = content
+		}
+	default:
+		st.Truncated = true
+	}
+	return st
+}
+
+// key returns a free ConfigMap key that resembles the artifact's name.
+func (p *Plan) key(a outbox.Artifact) string {
+	base := a.Name
+	if base == "" {
+		base = a.ID
+	}
+	base = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
+			return r
+		}
+		return '-'
+	}, base)
+	base = strings.TrimLeft(base[:min(len(base), 200)], ".")
+	if base == "" {
+		base = "artifact"
+	}
+	for key, i := base, 2; ; i++ {
+		_, isText := p.Text[key]
+		_, isBinary := p.Binary[key]
+		if !isText && !isBinary {
+			return key
+		}
+		key = fmt.Sprintf("%s-%d", base, i)
+	}
+}

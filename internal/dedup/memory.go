@@ -1,0 +1,146 @@
+package dedup
+
+import (
+	"bytes"
+	"container/heap"
+	"context"
+	"sync"
+	"time"
+)
+
+// evictionsPerInsert bounds the work one Insert does for rows that expired. Each Insert adds one row and
+// can remove several, so the table shrinks back to its live rows without a goroutine of its own.
+const evictionsPerInsert = 16
+
+// Memory is a [Store] in the memory of one process. Its rows end with the process: after a restart a
+// repeated message is a new one. That is right only where the tasks end with the process too.
+type Memory struct {
+	mu    sync.Mutex
+	rows  map[Key]*memoryRow
+	queue expiryQueue
+}
+
+type memoryRow struct {
+	key   Key
+	row   Row
+	place int // in the queue
+}
+
+// NewMemory returns an empty table.
+func NewMemory() *Memory {
+	return &Memory{rows: make(map[Key]*memoryRow)}
+}
+
+var _ Store = (*Memory)(nil)
+
+// Insert implements [Store].
+func (m *Memory) Insert(ctx context.Context, key Key, digest string, now time.Time, ttl time.Duration) (Row, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return Row{}, false, err
+	}
+	if ttl <= 0 {
+		return Row{}, false, ErrRetention
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.evict(now)
+	if known, ok := m.rows[key]; ok {
+		if now.Before(known.row.Expires) {
+			return known.row.clone(), false, nil
+		}
+		m.remove(known)
+	}
+	added := &memoryRow{key: key, row: Row{Digest: digest, Expires: now.Add(ttl)}}
+	m.rows[key] = added
+	heap.Push(&m.queue, added)
+	return added.row, true, nil
+}
+
+// Bind implements [Store].
+func (m *Memory) Bind(ctx context.Context, key Key, outcome Binding) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known, ok := m.rows[key]
+	switch {
+	case !ok:
+		return ErrNoRow
+	case known.row.Binding.Known() && !known.row.Binding.Equal(outcome):
+		return ErrBound
+	}
+	known.row.Binding = Binding{TaskID: outcome.TaskID, Reply: bytes.Clone(outcome.Reply)}
+	return nil
+}
+
+// Release implements [Store].
+func (m *Memory) Release(ctx context.Context, key Key) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known, ok := m.rows[key]
+	switch {
+	case !ok:
+		return nil
+	case known.row.Binding.Known():
+		return ErrBound
+	}
+	m.remove(known)
+	return nil
+}
+
+// Len is the number of rows held, expired ones that are not evicted yet included.
+func (m *Memory) Len() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.rows)
+}
+
+// evict drops the rows that expired first, up to a bound.
+func (m *Memory) evict(now time.Time) {
+	for range evictionsPerInsert {
+		if len(m.queue) == 0 || now.Before(m.queue[0].row.Expires) {
+			return
+		}
+		m.remove(m.queue[0])
+	}
+}
+
+func (m *Memory) remove(r *memoryRow) {
+	delete(m.rows, r.key)
+	heap.Remove(&m.queue, r.place)
+}
+
+func (r Row) clone() Row {
+	r.Binding.Reply = bytes.Clone(r.Binding.Reply)
+	return r
+}
+
+// expiryQueue is a heap of rows, the one that expires first on top.
+type expiryQueue []*memoryRow
+
+func (q expiryQueue) Len() int           { return len(q) }
+func (q expiryQueue) Less(i, j int) bool { return q[i].row.Expires.Before(q[j].row.Expires) }
+func (q expiryQueue) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].place, q[j].place = i, j
+}
+
+// Push implements heap.Interface.
+func (q *expiryQueue) Push(x any) {
+	row := x.(*memoryRow)
+	row.place = len(*q)
+	*q = append(*q, row)
+}
+
+// Pop implements heap.Interface.
+func (q *expiryQueue) Pop() any {
+	last := len(*q) - 1
+	row := (*q)[last]
+	(*q)[last] = nil
+	*q = (*q)[:last]
+	return row
+}

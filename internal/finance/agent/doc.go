@@ -1,0 +1,7 @@
+// Package agent is the A2A side of the reconciliation: it reads the two tables from a message, runs the
+// reconciliation as a task and hands the report out as artifacts.
+//
+// A task is worked on in steps. A step may end the task, and may do so in an interrupted state: the next
+// message to the task starts the steps again with every message of the task at hand. So steps have no
+// memory of their own; what they did outside is theirs to do only once.
+package agent

@@ -1,0 +1,113 @@
+package finance
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Markdown renders the report for people: the totals first, then every finding; matched rows are only
+// counted. The same report gives the same bytes.
+func (r *Report) Markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Reconciliation of %s\n\n", cell(r.Period))
+	r.writeTotals(&b)
+	section(&b, "Duplicate postings", []string{"Entry", "Repeats", "Date", "Counterparty", "Reference", "Amount"}, r.Duplicates,
+		func(d Duplicate) []string {
+			return []string{d.Entry.ID, d.Of.ID, day(d.Entry.Date), d.Entry.Counterparty, d.Entry.Reference, d.Entry.Amount.String()}
+		})
+	section(&b, "Different amounts", []string{"Entry", "Bank line", "Counterparty", "Reference", "Ledger", "Bank", "Difference", "Note"}, r.Differences,
+		func(d Difference) []string {
+			return []string{d.Entry.ID, d.Line.ID, d.Entry.Counterparty, d.Entry.Reference, d.Entry.Amount.String(), d.Line.Amount.String(), d.Amount().String(), note(d)}
+		})
+	section(&b, "Bank fees not posted", lineHeader, r.Fees, lineCells)
+	section(&b, "Missing in the ledger", lineHeader, r.MissingInLedger, lineCells)
+	section(&b, "Missing at the bank", []string{"Entry", "Date", "Counterparty", "Reference", "Description", "Amount"}, r.MissingInBank,
+		func(e Entry) []string {
+			return []string{e.ID, day(e.Date), e.Counterparty, e.Reference, e.Description, e.Amount.String()}
+		})
+	section(&b, "Adjustments", []string{"Entry", "Date", "Account", "Reference", "Description", "Amount", "Note"}, r.Adjustments,
+		func(a Adjustment) []string {
+			return []string{a.Entry.ID, day(a.Entry.Date), a.Entry.Account, a.Entry.Reference, a.Entry.Description, a.Entry.Amount.String(), unusualNote(a)}
+		})
+	return b.String()
+}
+
+var lineHeader = []string{"Bank line", "Date", "Counterparty", "Reference", "Description", "Amount"}
+
+func lineCells(l Line) []string {
+	return []string{l.ID, day(l.Date), l.Counterparty, l.Reference, l.Description, l.Amount.String()}
+}
+
+func (r *Report) writeTotals(b *strings.Builder) {
+	var matched Cents
+	for _, m := range r.Matches {
+		matched += m.Entry.Amount
+	}
+	writeTable(b, []string{"", "Rows", "Sum"}, [][]string{
+		{"Ledger", fmt.Sprint(r.Ledger.Rows), r.Ledger.Sum.String()},
+		{"Bank", fmt.Sprint(r.Bank.Rows), r.Bank.Sum.String()},
+		{"Matched", fmt.Sprint(len(r.Matches)), matched.String()},
+	})
+	fmt.Fprintf(b, "\nLedger less bank: %s. The findings below explain %s of it", r.Gap(), r.Explained())
+	if open := r.Gap() - r.Explained(); open != 0 {
+		fmt.Fprintf(b, "; **%s is not explained**.\n", open)
+	} else {
+		b.WriteString(", so nothing is left open.\n")
+	}
+	if r.Findings() == 0 {
+		b.WriteString("\nNothing was found that somebody has to look at.\n")
+	}
+}
+
+func section[T any](b *strings.Builder, title string, header []string, rows []T, cells func(T) []string) {
+	if len(rows) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n## %s (%d)\n\n", title, len(rows))
+	table := make([][]string, 0, len(rows))
+	for _, row := range rows {
+		table = append(table, cells(row))
+	}
+	writeTable(b, header, table)
+}
+
+func writeTable(b *strings.Builder, header []string, rows [][]string) {
+	writeRow(b, header)
+	b.WriteString("|" + strings.Repeat(" --- |", len(header)) + "\n")
+	for _, row := range rows {
+		writeRow(b, row)
+	}
+}
+
+func writeRow(b *strings.Builder, cells []string) {
+	b.WriteString("|")
+	for _, c := range cells {
+		b.WriteString(" " + cell(c) + " |")
+	}
+	b.WriteString("\n")
+}
+
+// cellEscaper keeps a text in its cell: it can neither end the row nor become markup, a link or HTML.
+var cellEscaper = strings.NewReplacer(
+	`\`, `\\`, `|`, `\|`, "`", "\\`", `*`, `\*`, `_`, `\_`, `[`, `\[`, `]`, `\]`,
+	"<", `\<`, "\n", " ", "\r", " ",
+)
+
+func cell(s string) string { return cellEscaper.Replace(s) }
+
+func day(t time.Time) string { return t.Format(time.DateOnly) }
+
+func note(d Difference) string {
+	if d.Transposed {
+		return "transposed digits"
+	}
+	return ""
+}
+
+func unusualNote(a Adjustment) string {
+	if a.Unusual {
+		return "unusual: needs approval"
+	}
+	return ""
+}

@@ -1,0 +1,115 @@
+package finance
+
+import "fmt"
+
+// Totals are a table's control figures.
+type Totals struct {
+	Rows int
+	Sum  Cents
+}
+
+// How a pair was found.
+const (
+	ByReference = "reference"       // same reference, same amount
+	ByDate      = "date and amount" // same amount a few days apart, no reference to go by
+)
+
+// Match is a posting and the bank line it stands for.
+type Match struct {
+	Entry Entry
+	Line  Line
+	How   string
+}
+
+// Duplicate is a posting that repeats another one, which money moved for once.
+type Duplicate struct {
+	Entry Entry
+	Of    Entry
+}
+
+// Difference is a posting and its bank line with different amounts.
+type Difference struct {
+	Entry      Entry
+	Line       Line
+	Transposed bool // two neighbouring digits changed places
+}
+
+// Amount is what the ledger has more than the bank.
+func (d Difference) Amount() Cents { return d.Entry.Amount - d.Line.Amount }
+
+// Adjustment is a manual posting without a movement of money.
+type Adjustment struct {
+	Entry Entry
+	// Unusual says that the amount is at or above the limit for approval.
+	Unusual bool
+}
+
+// Report is the result of a reconciliation. Every ledger entry and every bank line is in exactly one of
+// its lists; all lists are sorted by date and id.
+type Report struct {
+	Period          string // the month, such as 2026-09
+	Ledger          Totals
+	Bank            Totals
+	Matches         []Match
+	Duplicates      []Duplicate
+	Differences     []Difference
+	Fees            []Line  // the bank's own charges, not posted yet
+	MissingInLedger []Line  // money moved, nothing posted
+	MissingInBank   []Entry // posted, no money moved
+	Adjustments     []Adjustment
+}
+
+// Gap is the sum of the ledger less that of the bank.
+func (r *Report) Gap() Cents { return r.Ledger.Sum - r.Bank.Sum }
+
+// Explained is the part of the gap that the findings add up to. It equals the gap, since every row is in
+// one list: a report where it does not is wrong, and says so.
+func (r *Report) Explained() Cents {
+	var sum Cents
+	for _, d := range r.Duplicates {
+		sum += d.Entry.Amount
+	}
+	for _, d := range r.Differences {
+		sum += d.Amount()
+	}
+	for _, e := range r.MissingInBank {
+		sum += e.Amount
+	}
+	for _, a := range r.Adjustments {
+		sum += a.Entry.Amount
+	}
+	for _, l := range r.Fees {
+		sum -= l.Amount
+	}
+	for _, l := range r.MissingInLedger {
+		sum -= l.Amount
+	}
+	return sum
+}
+
+// Findings is the number of rows somebody has to look at; adjustments count when they are unusual.
+func (r *Report) Findings() int {
+	return len(r.Duplicates) + len(r.Differences) + len(r.Fees) +
+		len(r.MissingInLedger) + len(r.MissingInBank) + len(r.Unusual())
+}
+
+// Unusual is the adjustments that need somebody's approval.
+func (r *Report) Unusual() []Adjustment {
+	var unusual []Adjustment
+	for _, a := range r.Adjustments {
+		if a.Unusual {
+			unusual = append(unusual, a)
+		}
+	}
+	return unusual
+}
+
+// Summary is the report in one line.
+func (r *Report) Summary() string {
+	explained := fmt.Sprintf("which explain the gap of %s", r.Gap())
+	if open := r.Gap() - r.Explained(); open != 0 {
+		explained = fmt.Sprintf("which leave %s of the gap of %s unexplained", open, r.Gap())
+	}
+	return fmt.Sprintf("%s: %d of %d ledger entries matched, %d findings, %s",
+		r.Period, len(r.Matches), r.Ledger.Rows, r.Findings(), explained)
+}

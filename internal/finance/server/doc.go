@@ -1,0 +1,14 @@
+// Package server is the finance agent as an HTTP server: an A2A 1.0 agent on two transports, its card, and
+// a few faults to order for tests and demonstrations.
+//
+//	/.well-known/agent-card.json   the card; public
+//	/a2a                           JSON-RPC
+//	/rest                          HTTP+JSON
+//	/admin/ledger                  what became of each message; not authenticated, for tests and the demo
+//	/healthz                       200 while the server runs
+//
+// A request passes, from the outside in: authentication, the ledger of received messages, the faults, the
+// transport, the user's name, deduplication, the rules of the specification that the SDK leaves open, and
+// the SDK's handler. Everything is kept in memory and ends with the process: tasks, the deduplication
+// table and the ledger alike.
+package server

@@ -1,0 +1,177 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+)
+
+const (
+	wellKnownPath = ".well-known/agent-card.json"
+	maxCard       = 1 << 20
+)
+
+var (
+	// ErrCardUnavailable says that no card could be had from the URL. What went wrong on the network is wrapped too.
+	ErrCardUnavailable = errors.New("the agent card is not available")
+	// ErrCardInvalid says that what the URL serves is not an agent card.
+	ErrCardInvalid = errors.New("the agent card is not valid")
+)
+
+// FetchCard reads an agent's card. The URL is the card's own when its path ends in .json, else a base URL that is
+// completed with /.well-known/agent-card.json (A2A 1.0, section 8.2). Redirects are not followed, at most 1 MiB is read,
+// and members that the operator has no use for may have any shape. Errors wrap ErrCardUnavailable or ErrCardInvalid.
+func FetchCard(ctx context.Context, n Network, cardURL string) (*a2a.AgentCard, error) {
+	u, err := cardLocation(cardURL)
+	if err != nil {
+		return nil, err
+	}
+	shown := publicURL(u.String())
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, unavailable(shown, err)
+	}
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", userAgent)
+	transport := newTransport(n.DialContext, n.TLS, 1)
+	defer transport.CloseIdleConnections()
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		return nil, unavailable(shown, err)
+	}
+	// An error on close can't take back what was read.
+	defer func() { _ = resp.Body.Close() }()
+	if err := cardStatus(resp, shown); err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxCard+1))
+	switch {
+	case err != nil:
+		return nil, unavailable(shown, err)
+	case len(body) > maxCard:
+		return nil, fmt.Errorf("%w: %s: larger than 1 MiB", ErrCardInvalid, shown)
+	}
+	card, err := decodeCard(body)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s serves %w", ErrCardInvalid, shown, err)
+	}
+	return card, nil
+}
+
+// cardError is shown without what the peer may have put into the cause.
+type cardError struct {
+	text   string
+	causes []error
+}
+
+func (e *cardError) Error() string   { return e.text }
+func (e *cardError) Unwrap() []error { return e.causes }
+
+func unavailable(shown string, err error) error {
+	return &cardError{
+		text:   fmt.Sprintf("%v: %s: %s", ErrCardUnavailable, shown, private{}.cause(err)),
+		causes: []error{ErrCardUnavailable, err},
+	}
+}
+
+// cardLocation completes a base URL.
+func cardLocation(cardURL string) (*url.URL, error) {
+	u, err := url.Parse(cardURL)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return nil, fmt.Errorf("%w: cardURL must be an absolute http or https URL, such as https://finance.example.com", ErrCardUnavailable)
+	}
+	if u.User != nil {
+		return nil, fmt.Errorf("%w: cardURL must not carry credentials", ErrCardUnavailable)
+	}
+	if !strings.HasSuffix(u.Path, ".json") {
+		u = u.JoinPath(wellKnownPath)
+	}
+	return u, nil
+}
+
+func cardStatus(resp *http.Response, shown string) error {
+	switch {
+	case resp.StatusCode == http.StatusOK:
+		return nil
+	case resp.StatusCode >= 300 && resp.StatusCode < 400:
+		to := "elsewhere"
+		if location, err := resp.Location(); err == nil {
+			to = "to " + publicURL(location.String())
+		}
+		return fmt.Errorf("%w: %s redirects %s, and redirects are not followed: set cardURL to the final URL", ErrCardUnavailable, shown, to)
+	}
+	return fmt.Errorf("%w: %s: HTTP %d", ErrCardUnavailable, shown, resp.StatusCode)
+}
+
+// decodeCard reads an AgentCard (A2A 1.0, section 4.4.1) member by member.
+func decodeCard(body []byte) (*a2a.AgentCard, error) {
+	o := object(body)
+	if o == nil {
+		return nil, errors.New("no JSON object")
+	}
+	card := &a2a.AgentCard{
+		Name:                cut(oneLine(o.text("name")), maxName),
+		Description:         o.text("description"),
+		Version:             cut(oneLine(o.text("version")), maxName),
+		SupportedInterfaces: cardInterfaces(o),
+		Capabilities:        cardCapabilities(object(o["capabilities"])),
+	}
+	if card.Name == "" && card.SupportedInterfaces == nil {
+		return nil, errors.New("JSON without a name and without interfaces")
+	}
+	for _, raw := range elements(o["skills"]) {
+		if skill := object(raw); skill.text("id") != "" {
+			card.Skills = append(card.Skills, a2a.AgentSkill{ID: cut(oneLine(skill.text("id")), maxName), Name: cut(oneLine(skill.text("name")), maxName)})
+		}
+	}
+	return card, nil
+}
+
+// cardInterfaces reads the interfaces of a 1.0 card, or those of a 0.3 card so that they can be named in an error.
+func cardInterfaces(o lax) []*a2a.AgentInterface {
+	var list []*a2a.AgentInterface
+	for _, raw := range elements(o["supportedInterfaces"]) {
+		if i := object(raw); i != nil {
+			list = append(list, &a2a.AgentInterface{
+				URL: i.text("url"), ProtocolBinding: a2a.TransportProtocol(i.text("protocolBinding")),
+				ProtocolVersion: a2a.ProtocolVersion(i.text("protocolVersion")), Tenant: i.text("tenant"),
+			})
+		}
+	}
+	if list != nil || o.text("url") == "" {
+		return list
+	}
+	old := &a2a.AgentInterface{URL: o.text("url"), ProtocolBinding: a2a.TransportProtocolJSONRPC, ProtocolVersion: "0.3"}
+	if binding := o.text("preferredTransport"); binding != "" {
+		old.ProtocolBinding = a2a.TransportProtocol(binding)
+	}
+	if version := o.text("protocolVersion"); version != "" {
+		old.ProtocolVersion = a2a.ProtocolVersion(version)
+	}
+	return []*a2a.AgentInterface{old}
+}
+
+func cardCapabilities(o lax) a2a.AgentCapabilities {
+	c := a2a.AgentCapabilities{
+		Streaming: o.flag("streaming"), PushNotifications: o.flag("pushNotifications"), ExtendedAgentCard: o.flag("extendedAgentCard"),
+	}
+	for _, raw := range elements(o["extensions"]) {
+		e := object(raw)
+		extension := a2a.AgentExtension{URI: e.text("uri"), Description: e.text("description"), Required: e.flag("required")}
+		if json.Unmarshal(e["params"], &extension.Params) != nil {
+			extension.Params = nil
+		}
+		c.Extensions = append(c.Extensions, extension)
+	}
+	return c
+}

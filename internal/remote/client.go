@@ -1,0 +1,156 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/uuid"
+
+	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/internal/outbox"
+)
+
+const userAgent = "delegation-operator"
+
+// ErrEndpoint says that a Config names no endpoint that this package can talk to.
+var ErrEndpoint = errors.New("not a usable endpoint")
+
+// Network is how connections are made.
+type Network struct {
+	// DialContext makes the connections in place of net.Dialer; nil for the default.
+	DialContext DialFunc
+	// TLS configures HTTPS; nil for the default.
+	TLS *tls.Config
+}
+
+// Limits bound what an agent may use of this process.
+type Limits struct {
+	// ResponseBytes is how much of one response is read, after decompression; 0 means 16 MiB.
+	ResponseBytes int64
+	// Connections is how many may be open at once; 0 means 32.
+	Connections int
+}
+
+// Config describes an agent.
+type Config struct {
+	Network
+	// Interface is the endpoint.
+	Interface v1alpha1.AgentInterface
+	// Authorize sets the credentials on a request that is just about to go out; nil for none. It is called anew for each
+	// request and gets one for the endpoint's own URL; only the headers that it sets are sent.
+	Authorize func(*http.Request) error
+	// Deduplicates says that the agent promised to. Then the messageId is sent as Idempotency-Key too, for what stands
+	// between it and the operator.
+	Deduplicates bool
+	// Limits bound what is read and opened.
+	Limits Limits
+	// Now is the clock for deadlines and Retry-After dates; nil for time.Now.
+	Now func() time.Time
+}
+
+// Client is one agent. Its methods may be called at the same time, and each is bounded by its context only.
+type Client struct {
+	wire    *wire
+	binding rpc
+	tenant  string
+	dedup   bool
+}
+
+// New returns a client for one endpoint. It makes no connection. The error wraps ErrEndpoint.
+func New(c Config) (*Client, error) {
+	u, err := endpoint(c.Interface)
+	if err != nil {
+		return nil, err
+	}
+	if c.Limits.Connections <= 0 {
+		c.Limits.Connections = defaultConns
+	}
+	if c.Limits.ResponseBytes <= 0 {
+		c.Limits.ResponseBytes = defaultBodyBytes
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &Client{
+		wire: &wire{
+			transport: newTransport(c.DialContext, c.TLS, c.Limits.Connections),
+			url:       u, authorize: c.Authorize, limit: c.Limits.ResponseBytes, now: c.Now,
+		},
+		tenant: c.Interface.Tenant, dedup: c.Deduplicates,
+	}, nil
+}
+
+// endpoint checks an interface, of which an empty binding and version mean the defaults of the API.
+func endpoint(i v1alpha1.AgentInterface) (*url.URL, error) {
+	if i.ProtocolBinding != "" && !isJSONRPC(i.ProtocolBinding) {
+		return nil, fmt.Errorf("%w: protocol binding %q, only JSONRPC is spoken", ErrEndpoint, i.ProtocolBinding)
+	}
+	if i.ProtocolVersion != "" && major(i.ProtocolVersion) != "1" {
+		return nil, fmt.Errorf("%w: protocol version %q, only 1.x is spoken", ErrEndpoint, i.ProtocolVersion)
+	}
+	u, err := url.Parse(i.URL)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w: the URL can't be parsed", ErrEndpoint)
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
+		return nil, fmt.Errorf("%w: the URL is not an absolute http or https URL", ErrEndpoint)
+	case u.User != nil:
+		return nil, fmt.Errorf("%w: the URL carries credentials; use spec.authentication", ErrEndpoint)
+	}
+	return u, nil
+}
+
+// Close drops the idle connections. Calls that are out end by themselves.
+func (c *Client) Close() { c.wire.transport.CloseIdleConnections() }
+
+// request is one call as its caller wants it.
+type request struct {
+	call     outbox.Call
+	params   any
+	header   http.Header
+	notAfter time.Time
+}
+
+// exchange makes one call. The result is there when the outcome is Accepted, and has not been looked into.
+func (c *Client) exchange(ctx context.Context, r request) (json.RawMessage, outbox.Exchange) {
+	id := uuid.NewString()
+	body, err := c.binding.encode(id, r.call, r.params)
+	if err != nil {
+		return nil, outbox.Exchange{Outcome: outbox.NotSent, Reason: ReasonRequestNotEncodable, Detail: private{}.cause(err)}
+	}
+	header := http.Header{
+		"Content-Type": {"application/json"}, "Accept": {"application/json"}, "User-Agent": {userAgent},
+		a2a.SvcParamVersion: {string(a2a.Version)},
+	}
+	for name, values := range r.header {
+		header[name] = values
+	}
+	ev := c.wire.do(ctx, parcel{
+		body: body, header: header, notAfter: r.notAfter, idempotent: r.call != outbox.CallSend,
+	})
+	a := c.binding.decode(id, ev)
+	return a.result, judge(ev, a, c.wire.now())
+}
+
+// sendHeader are the headers that only a message has.
+func (c *Client) sendHeader(m *a2a.Message) http.Header {
+	header := http.Header{}
+	if c.dedup && m.ID != "" && headerSafe(m.ID) {
+		header.Set("Idempotency-Key", m.ID)
+	}
+	if uris := strings.Join(m.Extensions, ","); uris != "" && headerSafe(uris) {
+		header[a2a.SvcParamExtensions] = []string{uris}
+	}
+	return header
+}

@@ -1,0 +1,15 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package remote is one agent on the wire: the requests that the operator makes to it, and what each exchange proved.
+//
+// An outcome is decided on what was seen on the wire and never on an error's text. Three layers keep that true:
+//
+//   - wire and gate make one HTTP exchange and bring back evidence: whether a byte of the message may have left this
+//     process, the status, the headers, and the body as far as it came.
+//   - a dressing (today rpc, JSON-RPC 2.0) turns a request into a body and a body into an answer: a result or a fault.
+//   - judge maps evidence and answer to an outbox.Outcome. It knows neither sockets nor JSON-RPC, so that a further
+//     protocol binding brings its own dressing and leaves the judgement alone.
+//
+// Whatever is not proved is Ambiguous.
+package remote

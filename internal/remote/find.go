@@ -1,0 +1,186 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/delegation-dev/delegation-operator/internal/outbox"
+)
+
+const (
+	pageSize = 100
+	maxPages = 100
+	// maxPasses bounds how often a listing is read for two equal passes in a row.
+	maxPasses = 4
+	// maxProbes bounds how many tasks are asked for one by one where the listing shows no history.
+	maxProbes = 50
+)
+
+// Find searches the agent's tasks (A2A 1.0, section 3.1.4) for a message, by its id in their history and within the
+// query's context if it names one.
+//
+// Accepted comes with the task, artifacts included; of several the oldest, and Detail says so. Absent says that two passes
+// in a row over all pages saw the same tasks and none with the message: a listing that changes under its reader loses
+// entries. Its reason is HistoryMissing where a task showed no history, in which the message could be. Refused with
+// reason LookupUnsupported says that the agent does not list tasks to this caller.
+func (c *Client) Find(ctx context.Context, q outbox.Query) outbox.Exchange {
+	var last *pass
+	for range maxPasses {
+		p := c.list(ctx, q)
+		switch {
+		case len(p.matches) > 0:
+			return c.found(ctx, p.matches)
+		case p.failure != nil:
+			return *p.failure
+		case last != nil && slices.Equal(last.ids, p.ids):
+			return c.absent(ctx, q, p)
+		}
+		last = p
+	}
+	return unproved(ReasonListingChanged, fmt.Sprintf("the agent's tasks changed during each of %d passes", maxPasses))
+}
+
+// pass is one reading of all pages.
+type pass struct {
+	// ids of all tasks that were shown, sorted.
+	ids []string
+	// matches are the tasks that have the message; blind, those of the context that show no history.
+	matches []outbox.Task
+	blind   []string
+	// failure ended the pass before the last page.
+	failure *outbox.Exchange
+}
+
+// list makes one pass. Tasks of other contexts are skipped, since some servers ignore the filter, but count for what the
+// pass saw.
+func (c *Client) list(ctx context.Context, q outbox.Query) *pass {
+	p := &pass{}
+	token, used := "", map[string]bool{}
+	for range maxPages {
+		tasks, next, ex := c.page(ctx, q, token)
+		if ex.Outcome != outbox.Accepted {
+			p.failure = &ex
+			return p
+		}
+		for _, t := range tasks {
+			p.add(t, q)
+		}
+		if next == "" {
+			p.ids, p.blind = sorted(p.ids), sorted(p.blind)
+			return p
+		}
+		if used[next] {
+			break
+		}
+		token, used[next] = next, true
+	}
+	endless := unproved(ReasonListingEndless, fmt.Sprintf("the listing did not end within %d pages of %d tasks, or led in a circle", maxPages, pageSize))
+	p.failure = &endless
+	return p
+}
+
+// sorted is a list in order, each element once.
+func sorted(list []string) []string {
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func (p *pass) add(t outbox.Task, q outbox.Query) {
+	p.ids = append(p.ids, t.ID)
+	switch {
+	case q.ContextID != "" && t.ContextID != q.ContextID:
+	case slices.Contains(t.History, q.MessageID):
+		if !slices.ContainsFunc(p.matches, func(m outbox.Task) bool { return m.ID == t.ID }) {
+			p.matches = append(p.matches, t)
+		}
+	case len(t.History) == 0:
+		p.blind = append(p.blind, t.ID)
+	}
+}
+
+// page reads one page.
+func (c *Client) page(ctx context.Context, q outbox.Query, token string) ([]outbox.Task, string, outbox.Exchange) {
+	length := historyLength
+	result, ex := c.exchange(ctx, request{call: outbox.CallFind, params: &a2a.ListTasksRequest{
+		Tenant: c.tenant, ContextID: q.ContextID, PageSize: pageSize, PageToken: token, HistoryLength: &length,
+	}})
+	if ex.Outcome != outbox.Accepted {
+		return nil, "", unlisted(ex)
+	}
+	o := object(result)
+	if o == nil {
+		return nil, "", unproved(ReasonInvalidResponse, "the listing is not an object")
+	}
+	var tasks []outbox.Task
+	for _, raw := range elements(o["tasks"]) {
+		task := Snapshot(decodeTask(raw))
+		if fit(task.ID) == "" {
+			return nil, "", unproved(ReasonEmptyTask, "the listing holds a task without a usable id")
+		}
+		tasks = append(tasks, task)
+	}
+	return tasks, o.text("nextPageToken"), ex
+}
+
+// unlisted names the ways in which agents say that they list no tasks. Agents on the Go SDK answer so to a caller
+// without a name, which is no matter of wrong credentials.
+func unlisted(ex outbox.Exchange) outbox.Exchange {
+	switch ex.Reason {
+	case "MethodNotFound", "UnsupportedOperation", unauthenticated.reason, permissionDenied.reason:
+		ex.Outcome, ex.Reason = outbox.Refused, ReasonLookupUnsupported
+	}
+	return ex
+}
+
+// found returns the oldest of the tasks as GetTask shows it, since a listing leaves the artifacts out. A task that has
+// ended is not reported without them, unless the agent refuses to show it.
+func (c *Client) found(ctx context.Context, matches []outbox.Task) outbox.Exchange {
+	slices.SortStableFunc(matches, func(a, b outbox.Task) int {
+		return cmp.Or(a.Timestamp.Compare(b.Timestamp), cmp.Compare(a.ID, b.ID))
+	})
+	first := matches[0]
+	ex := c.Get(ctx, first.ID)
+	switch {
+	case ex.Outcome == outbox.Accepted:
+		if len(ex.Task.History) == 0 {
+			ex.Task.History = first.History
+		}
+	case first.State == "", first.State.Terminal() && ex.Outcome != outbox.Refused && ex.Outcome != outbox.Absent:
+		return outbox.Exchange{Outcome: outbox.Ambiguous, Reason: ex.Reason, Detail: oneLine("task " + first.ID + " has the message and can't be read: " + ex.Detail), RetryAfter: ex.RetryAfter}
+	default:
+		ex = outbox.Exchange{Outcome: outbox.Accepted, Task: &first}
+	}
+	if len(matches) > 1 {
+		ex.Detail = oneLine(fmt.Sprintf("%d tasks have the message; this is the oldest", len(matches)))
+	}
+	return ex
+}
+
+// absent looks into the tasks whose history the listing did not show, before it says that none has the message.
+func (c *Client) absent(ctx context.Context, q outbox.Query, p *pass) outbox.Exchange {
+	missing := len(p.blind) > maxProbes
+	for _, id := range p.blind[:min(len(p.blind), maxProbes)] {
+		ex := c.Get(ctx, id)
+		switch {
+		case ex.Outcome == outbox.Absent, ex.Outcome == outbox.Refused:
+			missing = true
+		case ex.Outcome != outbox.Accepted:
+			return ex
+		case slices.Contains(ex.Task.History, q.MessageID):
+			return ex
+		case len(ex.Task.History) == 0:
+			missing = true
+		}
+	}
+	if missing {
+		return outbox.Exchange{Outcome: outbox.Absent, Reason: ReasonHistoryMissing, Detail: "no task shows the message, and not all of them show a history"}
+	}
+	return outbox.Exchange{Outcome: outbox.Absent, Reason: ReasonMessageNotFound, Detail: fmt.Sprintf("none of the agent's %d tasks has the message", len(p.ids))}
+}

@@ -1,0 +1,174 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+)
+
+// Why an interface of a card can't be used. An InterfaceError holds one of them for each interface.
+var (
+	// ErrNoInterface: the card lists no interface.
+	ErrNoInterface = errors.New("the card lists no interface")
+	// ErrBindingUnsupported: the protocol binding is not JSONRPC.
+	ErrBindingUnsupported = errors.New("only the JSONRPC binding is spoken")
+	// ErrVersionMissing: the interface has no protocolVersion, which A2A 1.0 requires.
+	ErrVersionMissing = errors.New("protocolVersion is missing")
+	// ErrVersionUnsupported: the protocolVersion is not 1.x, such as 0.3.
+	ErrVersionUnsupported = errors.New("only protocol version 1.x is spoken")
+	// ErrURLRelative: the URL has no scheme or no host.
+	ErrURLRelative = errors.New("the URL is not absolute")
+	// ErrInterfaceUnusable: another reason, which the error's text names.
+	ErrInterfaceUnusable = errors.New("can't be used")
+)
+
+// InterfaceError says of each interface of a card why it can't be used. Match the causes with errors.Is.
+type InterfaceError struct {
+	causes []error
+}
+
+// Error implements error. It ends with what to do about it.
+func (e *InterfaceError) Error() string {
+	texts := make([]string, 0, len(e.causes))
+	for _, c := range e.causes {
+		texts = append(texts, c.Error())
+	}
+	return cut("the agent card offers no usable interface: "+strings.Join(texts, "; "), maxDetail/2) +
+		"; correct the card, or set spec.interfaces, such as [{url: https://finance.example.com/a2a, protocolBinding: JSONRPC, protocolVersion: \"1.0\"}], which wins over it"
+}
+
+// Unwrap returns the causes.
+func (e *InterfaceError) Unwrap() []error { return e.causes }
+
+// maxInterfaces bounds how many interfaces of a card are looked at.
+const maxInterfaces = 64
+
+// SelectInterface returns the first interface of a card that this package speaks: JSONRPC in protocol version 1.x at an
+// absolute URL (A2A 1.0, section 4.4.6). The card's URL tells an agent that names its own localhost from one that is on
+// this machine. The error is an *InterfaceError.
+func SelectInterface(card *a2a.AgentCard, cardURL string) (v1alpha1.AgentInterface, error) {
+	failed := &InterfaceError{}
+	for n, i := range card.SupportedInterfaces {
+		if i == nil {
+			continue
+		}
+		if n == maxInterfaces {
+			break
+		}
+		err := usable(i, cardURL)
+		if err == nil {
+			return v1alpha1.AgentInterface{
+				URL: i.URL, ProtocolBinding: string(a2a.TransportProtocolJSONRPC),
+				ProtocolVersion: string(i.ProtocolVersion), Tenant: i.Tenant,
+			}, nil
+		}
+		failed.causes = append(failed.causes, fmt.Errorf("%s %s at %s: %w",
+			word(string(i.ProtocolBinding)), word(string(i.ProtocolVersion)), word(shownURL(i.URL)), err))
+	}
+	if failed.causes == nil {
+		failed.causes = []error{ErrNoInterface}
+	}
+	return v1alpha1.AgentInterface{}, failed
+}
+
+// usable returns nil for an interface that can be used. The limits are those of the RemoteAgent's own fields.
+func usable(i *a2a.AgentInterface, cardURL string) error {
+	switch version := string(i.ProtocolVersion); {
+	case !isJSONRPC(string(i.ProtocolBinding)):
+		return ErrBindingUnsupported
+	case version == "":
+		return ErrVersionMissing
+	case major(version) != "1" || len(version) > 16:
+		return ErrVersionUnsupported
+	case len(i.URL) > 2048:
+		return fmt.Errorf("%w: its URL is longer than 2048 bytes", ErrInterfaceUnusable)
+	case len(i.Tenant) > maxName:
+		return fmt.Errorf("%w: its tenant is longer than %d bytes", ErrInterfaceUnusable, maxName)
+	}
+	u, err := url.Parse(i.URL)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: its URL can't be parsed", ErrInterfaceUnusable)
+	case u.Host == "" || u.Scheme == "":
+		return ErrURLRelative
+	case u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf("%w: its URL's scheme is not http or https", ErrInterfaceUnusable)
+	case u.User != nil:
+		return fmt.Errorf("%w: its URL carries credentials", ErrInterfaceUnusable)
+	case own(u) && !ownURL(cardURL):
+		return fmt.Errorf("%w: its URL names the agent's own machine, not a host that others can reach", ErrInterfaceUnusable)
+	}
+	return nil
+}
+
+func isJSONRPC(binding string) bool {
+	return strings.EqualFold(binding, string(a2a.TransportProtocolJSONRPC))
+}
+
+// major is the first number of a version.
+func major(version string) string {
+	first, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	return first
+}
+
+// own reports whether a URL can only be used on the machine that it was written on.
+func own(u *url.URL) bool {
+	host := u.Hostname()
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
+}
+
+func ownURL(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && own(u)
+}
+
+// shownURL is a card's URL without what is not to be shown, also where it is relative.
+func shownURL(s string) string {
+	if u, err := url.Parse(s); err == nil && u.Host == "" {
+		return u.Path
+	}
+	return publicURL(s)
+}
+
+func word(s string) string {
+	if s = cut(oneLine(s), 128); s == "" {
+		return "(none)"
+	}
+	return s
+}
+
+// defaultRetention is what an agent promises that advertises deduplication without a time.
+const defaultRetention = 72 * time.Hour
+
+// Retention returns how long the agent remembers a messageId by its card, from the parameter retention of the
+// message-deduplication extension: a Go duration, 72h when absent. It returns false for an agent that does not advertise
+// the extension, or with a retention that is not a positive duration: a promise that can't be read is none.
+func Retention(card *a2a.AgentCard) (time.Duration, bool) {
+	for _, e := range card.Capabilities.Extensions {
+		if e.URI != v1alpha1.DeduplicationExtensionURI {
+			continue
+		}
+		value, given := e.Params["retention"]
+		if !given {
+			return defaultRetention, true
+		}
+		text, _ := value.(string)
+		retention, err := time.ParseDuration(text)
+		if err != nil || retention <= 0 {
+			return 0, false
+		}
+		return retention, true
+	}
+	return 0, false
+}

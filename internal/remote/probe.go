@@ -1,0 +1,90 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net/http/httptrace"
+	"sync"
+)
+
+// probe notes how far one request came. Its hooks run on goroutines of net/http, some of them after RoundTrip returned.
+type probe struct {
+	mu                      sync.Mutex
+	conn                    *meteredConn
+	base                    int64
+	connected, reused       bool
+	dnsErr, dialErr, tlsErr error
+	firstByte               bool
+}
+
+func (p *probe) trace() *httptrace.ClientTrace {
+	note := func(f func()) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		f()
+	}
+	return &httptrace.ClientTrace{
+		DNSDone:              func(i httptrace.DNSDoneInfo) { note(func() { p.dnsErr = i.Err }) },
+		ConnectDone:          func(_, _ string, err error) { note(func() { p.dialErr = err }) },
+		TLSHandshakeDone:     func(_ tls.ConnectionState, err error) { note(func() { p.tlsErr = err }) },
+		GotFirstResponseByte: func() { note(func() { p.firstByte = true }) },
+		GotConn: func(i httptrace.GotConnInfo) {
+			note(func() {
+				p.connected, p.reused = true, i.Reused
+				if p.conn = metered(i.Conn); p.conn != nil {
+					p.base = p.conn.sent.Load()
+				}
+			})
+		},
+	}
+}
+
+// wrote reports whether a byte of the message may have left this process, once RoundTrip has failed.
+//
+// Two facts rule it out. Either the message was never handed to the transport, and the gate is shut now. Or it was, and
+// the HTTP/1.x connection took no byte since it was given to this request: net/http waits for its writing goroutine
+// before it returns an error, so that the count is final. TLS counts its own alerts too, which errs on the safe side.
+func (p *probe) wrote(g *gate) bool {
+	if !g.seal() {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.conn == nil || p.conn.sent.Load() != p.base
+}
+
+// stale reports whether the request met a connection that had served before and brought no answer to this one.
+func (p *probe) stale() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.reused && !p.firstByte
+}
+
+// failure names what ended a request without a response.
+func (p *probe) failure(ctx context.Context, g *gate, written bool) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case !written && (errors.Is(g.refusal(), errAttemptExpired) || errors.Is(context.Cause(ctx), errAttemptExpired)):
+		return ReasonAttemptExpired
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return ReasonTimeout
+	case ctx.Err() != nil:
+		return ReasonCanceled
+	case written:
+		return ReasonResponseLost
+	case p.connected:
+		return ReasonConnectionLost
+	case p.tlsErr != nil:
+		return ReasonTLSFailed
+	case p.dialErr != nil:
+		return ReasonConnectionFailed
+	case p.dnsErr != nil:
+		return ReasonNameNotResolved
+	}
+	return ReasonConnectionFailed
+}

@@ -1,0 +1,114 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/delegation-dev/delegation-operator/internal/outbox"
+)
+
+const rpcVersion = "2.0"
+
+// rpcFaults are the errors that JSON-RPC 2.0 (section 5.1) and A2A 1.0 (section 5.4) name by code. The last two are the
+// Go SDK's for a caller that is not accepted, for which the specification leaves the code open.
+var rpcFaults = map[int64]fault{
+	-32700: {outcome: outbox.Refused, reason: "ParseError"},
+	-32600: {outcome: outbox.Refused, reason: "InvalidRequest"},
+	-32601: {outcome: outbox.Refused, reason: "MethodNotFound"},
+	-32602: {outcome: outbox.Refused, reason: "InvalidParams"},
+	-32603: {outcome: outbox.Ambiguous, reason: "InternalError"},
+	-32001: {outcome: outbox.Refused, reason: ReasonTaskNotFound},
+	-32002: {outcome: outbox.Refused, reason: ReasonTaskNotCancelable},
+	-32003: {outcome: outbox.Refused, reason: "PushNotificationNotSupported"},
+	-32004: {outcome: outbox.Refused, reason: "UnsupportedOperation"},
+	-32005: {outcome: outbox.Refused, reason: "ContentTypeNotSupported"},
+	-32006: {outcome: outbox.Refused, reason: "InvalidAgentResponse"},
+	-32007: {outcome: outbox.Refused, reason: "ExtendedAgentCardNotConfigured"},
+	-32008: {outcome: outbox.Refused, reason: "ExtensionSupportRequired"},
+	-32009: {outcome: outbox.Refused, reason: "VersionNotSupported"},
+	-31401: unauthenticated,
+	-31403: permissionDenied,
+}
+
+// rpc dresses requests as JSON-RPC 2.0 (A2A 1.0, section 9).
+type rpc struct{}
+
+// encode returns the body of a request. The methods have the names of the calls.
+func (rpc) encode(id string, call outbox.Call, params any) ([]byte, error) {
+	return json.Marshal(struct {
+		Version string `json:"jsonrpc"`
+		ID      string `json:"id"`
+		Method  string `json:"method"`
+		Params  any    `json:"params"`
+	}{rpcVersion, id, string(call), params})
+}
+
+// decode reads the response to the request with the given id.
+func (rpc) decode(id string, ev evidence) answer {
+	switch {
+	case ev.err != nil:
+		return answer{}
+	case ev.gap != "":
+		return answer{reason: ev.gap}
+	case !isJSON(ev.header):
+		return answer{reason: ReasonUnexpectedContentType}
+	}
+	envelope := object(bytes.TrimPrefix(ev.body, []byte("\xEF\xBB\xBF")))
+	if envelope == nil {
+		return answer{reason: ReasonInvalidResponse}
+	}
+	ours := envelope.text("id") == id
+	if !ours && envelope.text("jsonrpc") != rpcVersion {
+		return answer{reason: ReasonInvalidResponse}
+	}
+	failed, succeeded := envelope.has("error"), envelope.has("result")
+	switch {
+	case failed == succeeded:
+		return answer{reason: ReasonInvalidResponse}
+	case failed && (ours || !envelope.has("id")):
+		// An agent that could not read the request does not know its id.
+		return readFault(envelope["error"])
+	case ours:
+		return answer{result: envelope["result"]}
+	}
+	return answer{reason: ReasonForeignResponse}
+}
+
+// isJSON reports whether the response is JSON by its Content-Type, or has none (RFC 9110, section 8.3).
+func isJSON(h http.Header) bool {
+	value := h.Get("Content-Type")
+	if value == "" {
+		return true
+	}
+	kind, _, err := mime.ParseMediaType(value)
+	return err == nil && (kind == "application/json" || strings.HasSuffix(kind, "+json"))
+}
+
+// readFault reads an error object (JSON-RPC 2.0, section 5.1).
+func readFault(raw json.RawMessage) answer {
+	o := object(raw)
+	var number float64
+	if json.Unmarshal(o["code"], &number) != nil || number != math.Trunc(number) || math.Abs(number) > 1<<53 {
+		return answer{reason: ReasonInvalidResponse}
+	}
+	code, said := int64(number), readDetails(o["data"])
+	f, known := said.deduplicator()
+	if !known {
+		f, known = rpcFaults[code]
+	}
+	switch {
+	case known:
+	case code >= -32700 && code <= -32600:
+		f = fault{outcome: outbox.Refused, reason: "RequestRefused"}
+	default:
+		f = said.identify()
+	}
+	return answer{fault: f.labelled("JSON-RPC error", code, o.text("message"), said.retryDelay)}
+}

@@ -1,0 +1,189 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// maxStale bounds how often one request moves on from a connection that the server had closed meanwhile.
+const maxStale = 3
+
+var errAttemptExpired = errors.New("the attempt's deadline is over")
+
+// wire makes HTTP exchanges with one endpoint. It talks to the transport without an http.Client, so that no redirect is
+// followed, no cookie kept and no timeout added.
+type wire struct {
+	transport *http.Transport
+	url       *url.URL
+	authorize func(*http.Request) error
+	limit     int64
+	now       func() time.Time
+}
+
+// parcel is one request.
+type parcel struct {
+	body   []byte
+	header http.Header
+	// notAfter is the time after which no byte is handed to the transport; zero means any time.
+	notAfter time.Time
+	// idempotent requests may be made again after they were written.
+	idempotent bool
+}
+
+// evidence is what one exchange showed.
+type evidence struct {
+	// err and reason say why there is no response; written, whether a byte of the message may have left all the same.
+	err     error
+	reason  string
+	written bool
+	// status, header and body are the response. gap is the reason why the body is not complete.
+	status int
+	header http.Header
+	body   []byte
+	gap    string
+	// private is what was sent and must not be shown.
+	private
+}
+
+// do makes one exchange. net/http does not repeat a request by itself, not even one with an Idempotency-Key, because the
+// body can't be had twice. What may be repeated is repeated here: a request that met a connection which the server had
+// closed meanwhile, if no byte was written or the request is idempotent.
+func (w *wire) do(ctx context.Context, p parcel) evidence {
+	for try := 1; ; try++ {
+		if err := w.expired(p); err != nil {
+			return evidence{err: err, reason: ReasonAttemptExpired}
+		}
+		ev, stale := w.try(ctx, p)
+		if !stale || try == maxStale || ctx.Err() != nil || ev.written && !p.idempotent {
+			return ev
+		}
+		// The other idle connections are as old.
+		w.transport.CloseIdleConnections()
+	}
+}
+
+func (w *wire) expired(p parcel) error {
+	if !p.notAfter.IsZero() && !w.now().Before(p.notAfter) {
+		return errAttemptExpired
+	}
+	return nil
+}
+
+func (w *wire) try(ctx context.Context, p parcel) (evidence, bool) {
+	header, secrets, err := w.dress(ctx, p.header)
+	if err != nil {
+		return evidence{err: err, reason: ReasonCredentialsUnavailable}, false
+	}
+	ev := evidence{private: private{secrets: secrets, request: p.body}}
+	g := &gate{rest: p.body, allow: func() error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return w.expired(p)
+	}}
+	seen := &probe{}
+	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, seen.trace()), http.MethodPost, w.url.String(), g)
+	if err != nil {
+		ev.err, ev.reason = err, ReasonRequestNotEncodable
+		return ev, false
+	}
+	req.Header, req.ContentLength = header, int64(len(p.body))
+	resp, err := w.transport.RoundTrip(req)
+	if err != nil {
+		ev.err, ev.written = err, seen.wrote(g)
+		ev.reason = seen.failure(ctx, g, ev.written)
+		return ev, seen.stale()
+	}
+	ev.read(ctx, resp, w.limit)
+	return ev, false
+}
+
+// dress returns the headers with the credentials. The authorizer gets a request of its own for the endpoint's URL and
+// only its headers are taken, so that it can't send the message elsewhere.
+func (w *wire) dress(ctx context.Context, base http.Header) (http.Header, []string, error) {
+	header := base.Clone()
+	if w.authorize == nil {
+		return header, nil, nil
+	}
+	form, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url.String(), nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := w.authorize(form); err != nil {
+		return nil, nil, err
+	}
+	var secrets []string
+	for name, values := range form.Header {
+		for _, v := range values {
+			if !headerSafe(v) {
+				return nil, nil, fmt.Errorf("the value of header %s has a character that HTTP does not allow, such as a line break at the end of a Secret", name)
+			}
+			secrets = append(secrets, secretsOf(v)...)
+		}
+		if _, ours := base[name]; !ours {
+			header[name] = values
+		}
+	}
+	return header, secrets, nil
+}
+
+// secretsOf lists a header value and the parts of it that are secret by themselves (RFC 9110, section 11.4; RFC 7617).
+func secretsOf(value string) []string {
+	secrets := []string{value}
+	scheme, rest, ok := strings.Cut(value, " ")
+	if !ok {
+		return secrets
+	}
+	secrets = append(secrets, rest)
+	if plain, err := base64.StdEncoding.DecodeString(rest); err == nil && strings.EqualFold(scheme, "Basic") {
+		if _, password, ok := strings.Cut(string(plain), ":"); ok {
+			secrets = append(secrets, password)
+		}
+	}
+	return secrets
+}
+
+// read takes the response as far as it comes, at most limit bytes of it after decompression.
+func (ev *evidence) read(ctx context.Context, resp *http.Response, limit int64) {
+	// An error on close can't take back what was read.
+	defer func() { _ = resp.Body.Close() }()
+	ev.status, ev.header = resp.StatusCode, resp.Header
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		// Its body is the connection, which has no end.
+		return
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	switch {
+	case int64(len(body)) > limit:
+		ev.gap = ReasonResponseTooLarge
+	case err == nil:
+		ev.body = body
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		ev.gap = ReasonTimeout
+	case ctx.Err() != nil:
+		ev.gap = ReasonCanceled
+	default:
+		ev.gap = ReasonResponseTruncated
+	}
+}
+
+// headerSafe reports whether HTTP allows the value and shows it as it is.
+func headerSafe(v string) bool {
+	for i := range len(v) {
+		if v[i] < ' ' || v[i] > '~' {
+			return false
+		}
+	}
+	return true
+}

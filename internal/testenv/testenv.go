@@ -1,0 +1,144 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package testenv gives tests a real API server with this project's CRDs, and
+// finds the binaries that tests run.
+//
+// An environment takes about three seconds to start, so a package starts one,
+// in TestMain:
+//
+//	func TestMain(m *testing.M) { os.Exit(testenv.Run(m, func(c *rest.Config) { config = c })) }
+package testenv
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+const (
+	assetsEnv = "KUBEBUILDER_ASSETS"
+	// exitWithParentEnv makes the servers built by make localcluster end when
+	// the test binary does, also when it panics, times out or is killed.
+	exitWithParentEnv = "LOCALCLUSTER_EXIT_WITH_PARENT"
+
+	startTimeout  = time.Minute
+	startAttempts = 2
+)
+
+// Run starts an environment, hands its config to setup, runs the tests and
+// stops the environment. It returns the exit code.
+func Run(m *testing.M, setup func(*rest.Config)) int {
+	config, stop, err := Start()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "starting the test control plane: %v\n", err)
+		return 1
+	}
+	setup(config)
+	code := m.Run()
+	if err := stop(); err != nil {
+		fmt.Fprintf(os.Stderr, "stopping the test control plane: %v\n", err)
+		return max(code, 1)
+	}
+	return code
+}
+
+// Start starts etcd and kube-apiserver with the CRDs of config/crd/bases. The
+// config is that of an administrator. No controllers run: nothing is garbage
+// collected and no namespace ever goes away.
+func Start() (config *rest.Config, stop func() error, err error) {
+	assets, err := findAssets()
+	if err != nil {
+		return nil, nil, err
+	}
+	root, err := Root()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := os.Setenv(exitWithParentEnv, "1"); err != nil {
+		return nil, nil, err
+	}
+	for range startAttempts {
+		environment := &envtest.Environment{
+			BinaryAssetsDirectory:    assets,
+			CRDDirectoryPaths:        []string{filepath.Join(root, "config", "crd", "bases")},
+			ErrorIfCRDPathMissing:    true,
+			ControlPlaneStartTimeout: startTimeout,
+			ControlPlaneStopTimeout:  startTimeout,
+		}
+		// envtest allows five seconds for the default namespace, which a busy
+		// machine can miss once; a second try costs nothing when the first works.
+		var startErr error
+		if config, startErr = environment.Start(); startErr == nil {
+			return config, environment.Stop, nil
+		}
+		err = errors.Join(startErr, environment.Stop())
+	}
+	return nil, nil, err
+}
+
+// Assets returns the directory that holds etcd, kube-apiserver and kubectl.
+func Assets(t testing.TB) string {
+	t.Helper()
+	assets, err := findAssets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return assets
+}
+
+// Binary returns the path of one of this project's programs.
+func Binary(t testing.TB, name string) string {
+	t.Helper()
+	root, err := Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(root, "bin", name)
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("%v: run `make build`", err)
+	}
+	return path
+}
+
+// Root returns the root of the repository.
+func Root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	// Tests run in their package's directory, which lies inside the module.
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", errors.New("no go.mod above the working directory")
+		}
+		dir = parent
+	}
+}
+
+func findAssets() (string, error) {
+	assets := os.Getenv(assetsEnv)
+	if assets == "" {
+		root, err := Root()
+		if err != nil {
+			return "", err
+		}
+		assets = filepath.Join(root, "bin", "k8s")
+	}
+	for _, name := range []string{"etcd", "kube-apiserver"} {
+		if _, err := os.Stat(filepath.Join(assets, name)); err != nil {
+			return "", fmt.Errorf("%w: run `make localcluster`, or set %s to a directory that has etcd and kube-apiserver", err, assetsEnv)
+		}
+	}
+	return assets, nil
+}
