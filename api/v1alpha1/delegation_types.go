@@ -113,9 +113,12 @@ type Part struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=262144
 	Text *string `json:"text,omitempty"`
-	// Data is structured content: any JSON value.
+	// Data is structured content: a JSON object.
 	//
 	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
 	Data *apiextensionsv1.JSON `json:"data,omitempty"`
 	// URL points at the content. The agent fetches it; the operator never does.
 	//

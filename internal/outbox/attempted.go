@@ -99,14 +99,15 @@ func (c *decision) stamp(s *draft) {
 	}
 	s.Attempts = max(s.Attempts, c.attempt.Number)
 	s.BodyDigest = c.attempt.Body
-	s.FirstAttemptTime = &metav1.Time{Time: c.attempt.First}
-	s.LastAttemptTime = &metav1.Time{Time: c.attempt.Started}
+	s.FirstAttemptTime = stampOf(c.attempt.First)
+	s.LastAttemptTime = stampOf(c.attempt.Started)
 	s.NextAttemptTime = nil
 }
 
 func (c *decision) retryAt(s *draft, r *Result, first, limit time.Duration) {
 	wait := max(backoff(first, limit, r.Attempt, c.messageID), min(r.RetryAfter, maxRetryAfter))
-	s.NextAttemptTime = &metav1.Time{Time: r.At.Add(wait).Truncate(time.Second).Add(time.Second)}
+	// Rounded up: Retry-After is the least that the agent asked for.
+	s.NextAttemptTime = stampOf(r.At.Add(wait + time.Second - 1))
 }
 
 // again sends the same message once more, when it is time.

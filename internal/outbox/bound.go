@@ -19,7 +19,7 @@ func (c *decision) bind() Action {
 	s.RecoveredBy = c.recoveredBy()
 	c.stamp(s)
 	s.LastError = ""
-	s.StartTime = &metav1.Time{Time: c.in.Now}
+	s.StartTime = stampOf(c.in.Now)
 	s.ContextID = c.contextID
 	if r.Task == nil {
 		s.delivered(metav1.ConditionTrue, ReasonReplied, "the agent replied without a task")

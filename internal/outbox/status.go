@@ -57,7 +57,7 @@ func (s *draft) set(phase v1alpha1.Phase, reason, message string) {
 		s.condition(v1alpha1.ConditionFinished, metav1.ConditionTrue, reason, message)
 		s.NextAttemptTime = nil
 		if s.CompletionTime == nil {
-			s.CompletionTime = &metav1.Time{Time: s.now}
+			s.CompletionTime = stampOf(s.now)
 		}
 	}
 }
@@ -69,11 +69,17 @@ func (s *draft) delivered(status metav1.ConditionStatus, reason, message string)
 func (s *draft) condition(kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&s.Conditions, metav1.Condition{
 		Type: kind, Status: status, Reason: reason, Message: message,
-		ObservedGeneration: s.generation, LastTransitionTime: metav1.NewTime(s.now),
+		ObservedGeneration: s.generation, LastTransitionTime: *stampOf(s.now),
 	})
 }
 
 func (s *draft) drop(kind string) { meta.RemoveStatusCondition(&s.Conditions, kind) }
+
+// stampOf is t as the API server keeps it, in seconds (RFC 3339). A finer time would differ from what is read back, and
+// each reading would be a change.
+func stampOf(t time.Time) *metav1.Time {
+	return &metav1.Time{Time: t.Truncate(time.Second)}
+}
 
 type kstatusClass int
 
