@@ -23,7 +23,8 @@ import (
 // maxNote is the API server's limit for the note of an Event, in bytes.
 const maxNote = 1024
 
-// record stores artifacts, writes the status once, and then tells of it. The result is dropped only after the write.
+// record stores artifacts, writes the status once, and then tells of it. What a call proved
+// is dropped only after the write that holds it.
 func (r *DelegationReconciler) record(ctx context.Context, s *scope, a outbox.Record) error {
 	d := s.delegation.DeepCopy()
 	d.Status = a.Status
@@ -38,7 +39,7 @@ func (r *DelegationReconciler) record(ctx context.Context, s *scope, a outbox.Re
 		return err
 	}
 	s.delegation = d
-	if s.result != nil {
+	if a.Settles {
 		r.Courier.Recorded(d.UID, s.result)
 	}
 	r.emit(d, a.Event)

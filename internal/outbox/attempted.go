@@ -43,41 +43,38 @@ func (c *decision) recordedInProgress() bool {
 	return c.in.Delegation.Status.Attempts >= c.attempt.Number && cond != nil && cond.Reason == ReasonInProgress
 }
 
-// recordSend writes what an attempt without a Task or Message proved.
+// recordSend writes what an attempt without a Task or Message proved. Where an earlier attempt has no known outcome, what
+// failed now is only told as the last error: the message stays one that may have been accepted.
 func (c *decision) recordSend(r *Result) Action {
 	s := c.draft()
 	refuted := c.allRefuted(r.Attempt - 1)
 	c.stamp(s)
 	s.LastError = r.Detail
-	phase := v1alpha1.PhaseSending
-	switch r.Outcome {
-	case Refused:
+	switch {
+	case r.Outcome == Refused:
 		s.delivered(certainty(refuted), r.Reason, "the agent refused the message")
 		s.set(v1alpha1.PhaseRejected, r.Reason, c.refusal(r))
-	case Unauthorized:
-		if refuted {
-			phase = v1alpha1.PhasePending
-		}
-		s.delivered(certainty(refuted), ReasonAuthenticationFailed, "the agent does not accept the operator's credentials")
-		c.retryAt(s, r, firstAuthBackoff, maxAuthBackoff)
-		s.set(phase, ReasonAuthenticationFailed, "the agent does not accept the operator's credentials ("+r.Reason+
-			"): correct the Secret that the RemoteAgent names; it is used at once")
-	case NotSent:
-		s.delivered(certainty(refuted), r.Reason, "the message did not reach the agent")
-		c.retryAt(s, r, firstBackoff, maxBackoff)
-		s.set(phase, r.Reason, "the message did not reach the agent; it is sent again at status.nextAttemptTime")
-	case InProgress:
+	case r.Outcome == InProgress:
 		s.delivered(metav1.ConditionUnknown, ReasonInProgress, "the agent is working on the first copy of the message")
 		c.retryAt(s, r, firstBackoff, maxBackoff)
-		s.set(phase, ReasonInProgress, "the agent is working on the first copy of the message; it is sent again at status.nextAttemptTime")
+		s.set(v1alpha1.PhaseSending, ReasonInProgress, "the agent is working on the first copy of the message; it is sent again at status.nextAttemptTime")
+	case refuted && r.Outcome == Unauthorized:
+		s.delivered(metav1.ConditionFalse, ReasonAuthenticationFailed, "the agent does not accept the operator's credentials")
+		c.retryAt(s, r, firstAuthBackoff, maxAuthBackoff)
+		s.set(v1alpha1.PhasePending, ReasonAuthenticationFailed, "the agent does not accept the operator's credentials ("+r.Reason+
+			"): correct the Secret that the RemoteAgent names; it is used at once")
+	case refuted && r.Outcome == NotSent:
+		s.delivered(metav1.ConditionFalse, r.Reason, "the message did not reach the agent")
+		c.retryAt(s, r, firstBackoff, maxBackoff)
+		s.set(v1alpha1.PhaseSending, r.Reason, "the message did not reach the agent; it is sent again at status.nextAttemptTime")
 	default:
-		s.delivered(metav1.ConditionUnknown, r.Reason, "the answer to the message was lost")
+		s.delivered(metav1.ConditionUnknown, ReasonRecovering, "an attempt has no known outcome")
 		if c.replayable() {
 			c.retryAt(s, r, firstBackoff, maxBackoff)
 		}
-		s.set(phase, ReasonRecovering, c.recovering())
+		s.set(v1alpha1.PhaseSending, ReasonRecovering, c.recovering())
 	}
-	return c.commit(s, Wait{})
+	return c.settle(s, Wait{})
 }
 
 func (c *decision) refusal(r *Result) string {
@@ -146,8 +143,7 @@ func (c *decision) due() time.Time {
 		}
 		return given
 	}
-	newCredentials := c.readyReason() == ReasonAuthenticationFailed && c.in.Agent.Credentials != c.attempt.Credentials
-	if status.NextAttemptTime == nil || newCredentials {
+	if status.NextAttemptTime == nil || c.in.Agent.Credentials != c.attempt.Credentials {
 		return c.in.Now
 	}
 	return status.NextAttemptTime.Time

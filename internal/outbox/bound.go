@@ -25,7 +25,7 @@ func (c *decision) bind() Action {
 		s.delivered(metav1.ConditionTrue, ReasonReplied, "the agent replied without a task")
 		s.Reply = *r.Reply
 		s.set(v1alpha1.PhaseCompleted, ReasonReplied, "the agent replied without a task")
-		return c.commit(s, Wait{})
+		return c.settle(s, Wait{})
 	}
 	s.TaskID = r.Task.ID
 	if r.Task.ContextID != "" {
@@ -102,7 +102,7 @@ func (c *decision) apply(s *draft, t *Task) Action {
 	}
 	phase := phaseOf(t.State)
 	s.set(phase, string(phase), describe(phase, t))
-	action := c.commit(s, Follow{TaskID: t.ID})
+	action := c.settle(s, Follow{TaskID: t.ID})
 	if record, ok := action.(Record); ok && t.State.Terminal() {
 		record.Artifacts = t.Artifacts
 		return record

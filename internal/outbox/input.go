@@ -85,7 +85,10 @@ type Record struct {
 	Status v1alpha1.DelegationStatus
 	// Artifacts are to be stored before the status is written.
 	Artifacts []Artifact
-	Event     *Event
+	// Settles says that the write holds all that the Result proved, which may be forgotten after it. Other results are
+	// kept: the pace of further calls depends on them.
+	Settles bool
+	Event   *Event
 }
 
 // Event is a Kubernetes Event.

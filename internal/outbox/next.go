@@ -65,6 +65,9 @@ func (c *decision) mayHaveBeenSent() bool {
 func (c *decision) lostAttempt() *Attempt {
 	d := c.in.Delegation
 	a := &Attempt{Number: max(d.Status.Attempts, 1), Body: d.Status.BodyDigest, First: d.CreationTimestamp.Time}
+	if last := d.Status.LastAttemptTime; last != nil {
+		a.First = last.Time
+	}
 	a.Started, a.Deadline = a.First, a.First
 	return a
 }

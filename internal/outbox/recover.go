@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
@@ -46,7 +47,7 @@ func (c *decision) replay() Action {
 func (c *decision) lookup() Action {
 	r := c.result(CallFind)
 	if r == nil {
-		return c.noteRecovering(c.find())
+		return c.noteLookup(nil, c.find())
 	}
 	settled := c.attempt.Deadline.Add(c.in.Agent.Settle)
 	switch {
@@ -74,7 +75,7 @@ func (c *decision) refute() Action {
 	c.stamp(s)
 	s.delivered(metav1.ConditionFalse, ReasonNotSent, "the agent's tasks do not show the message, and its owner promised that they would")
 	s.set(v1alpha1.PhaseSending, ReasonRecovering, "the agent never accepted the message; it is sent again")
-	return c.commit(s, Wait{})
+	return c.settle(s, Wait{})
 }
 
 func (c *decision) find() Action {
@@ -100,7 +101,10 @@ func (c *decision) noteRecovering(then Action) Action {
 // noteLookup says when a lookup could not be made. Only the reason is kept: details differ from try to try, and each
 // would be a write.
 func (c *decision) noteLookup(r *Result, then Action) Action {
-	if r.Outcome == Absent {
+	if r == nil && c.readyReason() == ReasonAgentUnreachable {
+		return then
+	}
+	if r == nil || r.Outcome == Absent {
 		return c.noteRecovering(then)
 	}
 	return c.noteSending(ReasonAgentUnreachable, c.recovering()+"; the last search failed: "+r.Reason, then)
@@ -136,7 +140,7 @@ func (c *decision) unknown() Action {
 	s.set(v1alpha1.PhaseUnknown, ReasonOutcomeUnknown, fmt.Sprintf(
 		"message %s may have been accepted and the agent does not show it; it is not sent again. Once you know that the agent has no task for it, delete and create it anew: kubectl delete delegation -n %s %s",
 		c.messageID, d.Namespace, d.Name))
-	return c.commit(s, Wait{})
+	return c.settle(s, Wait{})
 }
 
 // unknownAgain looks a message of unknown outcome up from time to time: tasks have been seen to show up late.
@@ -146,8 +150,8 @@ func (c *decision) unknownAgain() Action {
 		return Wait{}
 	}
 	last := c.attempt.Started
-	if cond := c.deliveredCondition(); cond != nil {
-		last = cond.LastTransitionTime.Time
+	if stalled := meta.FindStatusCondition(c.in.Delegation.Status.Conditions, v1alpha1.ConditionStalled); stalled != nil {
+		last = stalled.LastTransitionTime.Time
 	}
 	if r := c.result(CallFind); r != nil && r.At.After(last) {
 		last = r.At

@@ -111,6 +111,16 @@ func (c *decision) commit(s *draft, then Action) Action {
 	return Record{Status: s.DelegationStatus, Event: transition(old, &s.DelegationStatus)}
 }
 
+// settle returns the write of the draft as the one that holds what the Result proved.
+func (c *decision) settle(s *draft, then Action) Action {
+	action := c.commit(s, then)
+	if record, ok := action.(Record); ok {
+		record.Settles = true
+		return record
+	}
+	return action
+}
+
 // transition returns the event for a change of phase or reason; nil where neither changed.
 func transition(old, next *v1alpha1.DelegationStatus) *Event {
 	was := meta.FindStatusCondition(old.Conditions, v1alpha1.ConditionReady)
