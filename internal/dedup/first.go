@@ -51,7 +51,7 @@ func (h *Handler) sendFirst(ctx context.Context, key Key, req *a2a.SendMessageRe
 	done := make(chan answer, 1)
 	go func() {
 		var a answer
-		a.err = guard(func() (err error) {
+		a.err = guard(detached, func() (err error) {
 			a.result, err = h.RequestHandler.SendMessage(detached, req)
 			return err
 		})
@@ -97,11 +97,14 @@ func (h *Handler) streamFirst(ctx context.Context, key Key, req *a2a.SendMessage
 	}
 }
 
-func (h *Handler) pump(ctx context.Context, first *attempt, req *a2a.SendMessageRequest, items chan<- streamItem, settled chan<- struct{}, left <-chan struct{}) {
+func (h *Handler) pump(
+	ctx context.Context, first *attempt, req *a2a.SendMessageRequest,
+	items chan<- streamItem, settled chan<- struct{}, left <-chan struct{},
+) {
 	settle := sync.OnceFunc(func() { close(settled) })
 	defer settle()
 	seen := false
-	err := guard(func() error {
+	err := guard(ctx, func() error {
 		for event, err := range h.RequestHandler.SendStreamingMessage(ctx, req) {
 			if !seen {
 				seen = true
@@ -133,10 +136,11 @@ func (h *Handler) pump(ctx context.Context, first *attempt, req *a2a.SendMessage
 
 // guard turns a panic into an error. The handler runs in a goroutine of ours, where a panic would end the
 // process instead of one request.
-func guard(f func() error) (err error) {
+func guard(ctx context.Context, f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %w: %v\n%s", a2a.ErrInternalError, errPanicked, r, debug.Stack())
+			log.Error(ctx, "request handler panicked", fmt.Errorf("%v\n%s", r, debug.Stack()))
+			err = fmt.Errorf("%w: %w", a2a.ErrInternalError, errPanicked)
 		}
 	}()
 	return f()

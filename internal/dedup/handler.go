@@ -9,6 +9,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"github.com/a2aproject/a2a-go/v2/log"
 )
 
 // Handler deduplicates the messages sent to the request handler it wraps. Calls other than SendMessage
@@ -109,7 +110,9 @@ func (h *Handler) claim(ctx context.Context, key Key, req *a2a.SendMessageReques
 	row, inserted, err := h.store.Insert(ctx, key, digest, h.now(), h.retention)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%w: deduplication table: %w", a2a.ErrInternalError, err)
+		// Not executed, since nothing would protect it. The cause is for the log: it may name machines.
+		log.Error(ctx, "deduplication table failed", err)
+		return nil, a2a.NewError(fmt.Errorf("%w: %w", a2a.ErrInternalError, err), "deduplication table is not available")
 	case inserted:
 		return nil, nil
 	case row.Digest != digest:

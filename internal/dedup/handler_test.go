@@ -165,7 +165,7 @@ func TestPrincipalsDoNotShareIds(t *testing.T) {
 		t.Errorf("agent got %d sends, want one per principal", n)
 	}
 	// A name that nobody checked is no principal, and a missing user is the same anonymous caller.
-	send(as(t.Context(), &a2asrv.User{Name: "alice"}))
+	send(as(t.Context(), &a2asrv.User{Name: "mallory"}))
 	send(as(t.Context(), nil))
 	if n := agent.sends.Load(); n != 3 {
 		t.Errorf("agent got %d sends: callers that are not authenticated differ", n)

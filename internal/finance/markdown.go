@@ -12,31 +12,53 @@ func (r *Report) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Reconciliation of %s\n\n", cell(r.Period))
 	r.writeTotals(&b)
-	section(&b, "Duplicate postings", []string{"Entry", "Repeats", "Date", "Counterparty", "Reference", "Amount"}, r.Duplicates,
-		func(d Duplicate) []string {
-			return []string{d.Entry.ID, d.Of.ID, day(d.Entry.Date), d.Entry.Counterparty, d.Entry.Reference, d.Entry.Amount.String()}
-		})
-	section(&b, "Different amounts", []string{"Entry", "Bank line", "Counterparty", "Reference", "Ledger", "Bank", "Difference", "Note"}, r.Differences,
-		func(d Difference) []string {
-			return []string{d.Entry.ID, d.Line.ID, d.Entry.Counterparty, d.Entry.Reference, d.Entry.Amount.String(), d.Line.Amount.String(), d.Amount().String(), note(d)}
-		})
+	section(&b, "Duplicate postings", duplicateHeader, r.Duplicates, duplicateCells)
+	section(&b, "Different amounts", differenceHeader, r.Differences, differenceCells)
 	section(&b, "Bank fees not posted", lineHeader, r.Fees, lineCells)
 	section(&b, "Missing in the ledger", lineHeader, r.MissingInLedger, lineCells)
-	section(&b, "Missing at the bank", []string{"Entry", "Date", "Counterparty", "Reference", "Description", "Amount"}, r.MissingInBank,
-		func(e Entry) []string {
-			return []string{e.ID, day(e.Date), e.Counterparty, e.Reference, e.Description, e.Amount.String()}
-		})
-	section(&b, "Adjustments", []string{"Entry", "Date", "Account", "Reference", "Description", "Amount", "Note"}, r.Adjustments,
-		func(a Adjustment) []string {
-			return []string{a.Entry.ID, day(a.Entry.Date), a.Entry.Account, a.Entry.Reference, a.Entry.Description, a.Entry.Amount.String(), unusualNote(a)}
-		})
+	section(&b, "Missing at the bank", entryHeader, r.MissingInBank, entryCells)
+	section(&b, "Adjustments", adjustmentHeader, r.Adjustments, adjustmentCells)
 	return b.String()
 }
 
-var lineHeader = []string{"Bank line", "Date", "Counterparty", "Reference", "Description", "Amount"}
+// The columns of the sections.
+var (
+	duplicateHeader  = []string{"Entry", "Repeats", "Date", "Counterparty", "Reference", "Amount"}
+	differenceHeader = []string{"Entry", "Bank line", "Counterparty", "Reference", "Ledger", "Bank", "Difference", "Note"}
+	lineHeader       = []string{"Bank line", "Date", "Counterparty", "Reference", "Description", "Amount"}
+	entryHeader      = []string{"Entry", "Date", "Counterparty", "Reference", "Description", "Amount"}
+	adjustmentHeader = []string{"Entry", "Date", "Account", "Reference", "Description", "Amount", "Note"}
+)
+
+func duplicateCells(d Duplicate) []string {
+	return []string{d.Entry.ID, d.Of.ID, day(d.Entry.Date), d.Entry.Counterparty, d.Entry.Reference, d.Entry.Amount.String()}
+}
+
+func differenceCells(d Difference) []string {
+	note := ""
+	if d.Transposed {
+		note = "transposed digits"
+	}
+	return []string{
+		d.Entry.ID, d.Line.ID, d.Entry.Counterparty, d.Entry.Reference,
+		d.Entry.Amount.String(), d.Line.Amount.String(), d.Amount().String(), note,
+	}
+}
 
 func lineCells(l Line) []string {
 	return []string{l.ID, day(l.Date), l.Counterparty, l.Reference, l.Description, l.Amount.String()}
+}
+
+func entryCells(e Entry) []string {
+	return []string{e.ID, day(e.Date), e.Counterparty, e.Reference, e.Description, e.Amount.String()}
+}
+
+func adjustmentCells(a Adjustment) []string {
+	note := ""
+	if a.Unusual {
+		note = "unusual: needs approval"
+	}
+	return []string{a.Entry.ID, day(a.Entry.Date), a.Entry.Account, a.Entry.Reference, a.Entry.Description, a.Entry.Amount.String(), note}
 }
 
 func (r *Report) writeTotals(b *strings.Builder) {
@@ -97,17 +119,3 @@ var cellEscaper = strings.NewReplacer(
 func cell(s string) string { return cellEscaper.Replace(s) }
 
 func day(t time.Time) string { return t.Format(time.DateOnly) }
-
-func note(d Difference) string {
-	if d.Transposed {
-		return "transposed digits"
-	}
-	return ""
-}
-
-func unusualNote(a Adjustment) string {
-	if a.Unusual {
-		return "unusual: needs approval"
-	}
-	return ""
-}

@@ -54,9 +54,10 @@ func readInputs(_ context.Context, j *job) bool {
 	return true
 }
 
+// start says nothing besides the state: what the agent says goes into the history, where clients look for
+// their own message, some of them among the latest few only.
 func start(ctx context.Context, j *job) bool {
-	return pause(ctx, j.Delay/2) &&
-		j.emit(a2a.NewStatusUpdateEvent(j, a2a.TaskStateWorking, say(j, "Reconciling.")))
+	return pause(ctx, j.Delay/2) && j.emit(a2a.NewStatusUpdateEvent(j, a2a.TaskStateWorking, nil))
 }
 
 func reconcile(_ context.Context, j *job) bool {

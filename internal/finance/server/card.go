@@ -27,11 +27,12 @@ func card(cfg Config, base string) *a2a.AgentCard {
 		DefaultInputModes:  []string{"text/csv", "application/json", "text/plain"},
 		DefaultOutputModes: []string{"text/markdown", "text/csv"},
 		Skills: []a2a.AgentSkill{{
-			ID:          "reconcile-month",
-			Name:        "Reconcile a month",
-			Description: "Matches every posting with the money that moved, and finds duplicates, missing postings, transposed digits, bank fees and unusual adjustments. " + agent.HowToSend,
-			Tags:        []string{"finance", "reconciliation", "month-end"},
-			Examples:    []string{"Reconcile September 2026"},
+			ID:   "reconcile-month",
+			Name: "Reconcile a month",
+			Description: "Matches every posting with the money that moved, and finds duplicates, missing postings, transposed digits, " +
+				"bank fees and unusual adjustments. " + agent.HowToSend,
+			Tags:     []string{"finance", "reconciliation", "month-end"},
+			Examples: []string{"Reconcile September 2026"},
 		}},
 	}
 	if cfg.Dedup {

@@ -39,6 +39,9 @@ func (r *rules) check(ctx context.Context, req *a2a.SendMessageRequest) error {
 		return nil
 	}
 	msg := req.Message
+	if req.Config != nil && req.Config.PushConfig != nil { // section 3.3.4
+		return a2a.ErrPushNotificationNotSupported
+	}
 	if err := storable(msg); err != nil {
 		return err
 	}

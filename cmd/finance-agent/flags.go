@@ -1,0 +1,55 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/delegation-dev/delegation-operator/internal/finance/server"
+)
+
+// options are what the command line says.
+type options struct {
+	listen      string
+	addressFile string
+	logLevel    slog.Level
+	config      server.Config
+}
+
+// parse reads the command line. It returns flag.ErrHelp when help was asked for and written to stderr.
+func parse(args []string, stderr io.Writer) (*options, error) {
+	o := &options{config: server.Defaults(), logLevel: slog.LevelWarn}
+	c, f := &o.config, &o.config.Faults
+	flags := flag.NewFlagSet("finance-agent", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "address to listen on; port 0 takes any free one")
+	flags.StringVar(&o.addressFile, "address-file", "", "file to write the URL listened on to")
+	flags.StringVar(&c.PublicURL, "public-url", "", "base URL in the agent card; the host the card was asked from where empty")
+	flags.TextVar(&o.logLevel, "log-level", o.logLevel, "lowest level logged: debug, info, warn or error")
+
+	flags.BoolVar(&c.Dedup, "dedup", c.Dedup, "return the first copy's task for a repeated message")
+	flags.DurationVar(&c.Retention, "retention", c.Retention, "how long a message is remembered with --dedup")
+	flags.BoolVar(&c.History, "history", c.History, "show the messages of a task in answers")
+	flags.DurationVar(&c.Delay, "delay", 0, "time from a task's submission to its end")
+	flags.StringVar(&c.Token, "bearer-token", "", "token that callers need; anybody may call where empty")
+
+	flags.IntVar(&f.LoseResponses, "lose-responses", 0, "number of SendMessage responses to lose, with the task made")
+	flags.IntVar(&f.FailAfterAccept, "fail-after-accept", 0, "number of SendMessage calls to answer with 503, with the task made")
+	flags.DurationVar(&f.DelayResponse, "delay-response", 0, "how long to hold back each SendMessage response")
+	flags.Var(&f.Reject, "reject-first-with", "HTTP status for the first sends, before they are accepted: CODE:N or CODE:N:RETRY_AFTER_SECONDS")
+
+	if err := flags.Parse(args); err != nil {
+		return nil, err
+	}
+	if flags.NArg() > 0 {
+		return nil, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	if f.LoseResponses < 0 || f.FailAfterAccept < 0 || f.DelayResponse < 0 || c.Delay < 0 || c.Retention <= 0 {
+		return nil, fmt.Errorf("a number or a time is negative, or the retention zero")
+	}
+	c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
+	return o, nil
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/delegation-dev/delegation-operator/internal/finance/server"
+)
+
+// patience bounds every wait.
+const patience = 20 * time.Second
+
+// asAgent makes the test's own binary behave as the command, so that signals can be tested for real.
+const asAgent = "FINANCE_AGENT_TEST_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asAgent) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func TestParse(t *testing.T) {
+	o, err := parse(nil, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.config != server.Defaults() {
+		t.Errorf("without flags: %+v", o.config)
+	}
+	o, err = parse(strings.Fields("--listen=127.0.0.1:8080 --dedup=false --history=false --lose-responses=1 --fail-after-accept=2 "+
+		"--delay=3s --delay-response=4s --bearer-token=s3cret --reject-first-with=429:5 "+
+		"--public-url=https://finance.example.com/ --retention=1h"), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := server.Config{
+		Retention: time.Hour, Delay: 3 * time.Second, Token: "s3cret", PublicURL: "https://finance.example.com",
+		Faults: server.Faults{LoseResponses: 1, FailAfterAccept: 2, DelayResponse: 4 * time.Second,
+			Reject: server.Reject{Code: 429, N: 5, RetryAfter: time.Second}},
+	}
+	if o.config != want || o.listen != "127.0.0.1:8080" {
+		t.Errorf("got %+v, want %+v", o.config, want)
+	}
+	for _, args := range []string{
+		"--lose-responses=-1", "--delay=-1s", "--retention=0s", "--reject-first-with=429", "--log-level=loud", "extra", "--no-such-flag",
+	} {
+		if _, err := parse([]string{args}, io.Discard); err == nil {
+			t.Errorf("%s was accepted", args)
+		}
+	}
+	if _, err := parse([]string{"-h"}, io.Discard); !errors.Is(err, flag.ErrHelp) {
+		t.Errorf("help: %v", err)
+	}
+}
+
+func TestAddressInUse(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "address")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- run(ctx, []string{"--address-file", file}, io.Discard) }()
+	base := waitForFile(ctx, t, file)
+	if err := run(ctx, []string{"--listen", strings.TrimPrefix(base, "http://")}, io.Discard); !errors.Is(err, syscall.EADDRINUSE) {
+		t.Errorf("error %v, want the address in use", err)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Errorf("shutdown: %v", err)
+	}
+}
+
+func waitForFile(ctx context.Context, t *testing.T, file string) string {
+	t.Helper()
+	for {
+		if data, err := os.ReadFile(file); err == nil {
+			return strings.TrimSpace(string(data))
+		}
+		if ctx.Err() != nil {
+			t.Fatal("no address file")
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// The process says where it listens, serves, and ends in order on SIGTERM, with a stream open.
+func TestProcess(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	file := filepath.Join(t.TempDir(), "address")
+	var stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, os.Args[0], "--address-file", file, "--delay", "1h")
+	cmd.Env = append(os.Environ(), asAgent+"=1")
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	base := waitForFile(ctx, t, file)
+	const send = `{"message":{"messageId":"m-71","role":"ROLE_USER","parts":[{"data":{"ledger":"","bank":""}}]}}`
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+server.RESTPath+"/message:stream", strings.NewReader(send))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("stream: status %d", resp.StatusCode)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("after SIGTERM: %v", err)
+	}
+	if took := time.Since(start); took >= drainTimeout {
+		t.Errorf("the open stream held the shutdown up for %v", took)
+	}
+	if got, want := stderr.String(), "listening on "+base+"\n"; got != want {
+		t.Errorf("standard error is %q, want %q and nothing else", got, want)
+	}
+}
