@@ -1,0 +1,27 @@
+# Build one program's image with --target manager or --target finance-agent.
+FROM golang:1.26 AS builder
+ARG TARGETOS
+ARG TARGETARCH
+WORKDIR /workspace
+
+# Dependencies change less often than the code: a layer of their own.
+COPY go.mod go.sum ./
+RUN go mod download
+
+COPY api/ api/
+COPY cmd/ cmd/
+COPY controllers/ controllers/
+COPY internal/ internal/
+RUN mkdir /out && CGO_ENABLED=0 GOOS=${TARGETOS:-linux} GOARCH=${TARGETARCH} \
+    go build -trimpath -ldflags="-s -w" -o /out/ ./cmd/...
+
+FROM gcr.io/distroless/static:nonroot AS finance-agent
+COPY --from=builder /out/finance-agent /finance-agent
+USER 65532:65532
+ENTRYPOINT ["/finance-agent"]
+
+# The last stage is what a build without --target makes.
+FROM gcr.io/distroless/static:nonroot AS manager
+COPY --from=builder /out/manager /manager
+USER 65532:65532
+ENTRYPOINT ["/manager"]

@@ -1,0 +1,145 @@
+# Tools, the local control plane and the product are built with the same
+# settings, so that they share the Go build cache.
+export CGO_ENABLED := 0
+
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+KUBERNETES_VERSION := v1.37.2
+CONTROLLER_GEN_VERSION := v0.23.0
+# IMG is the manager's image in dist/install.yaml.
+IMG ?= controller:latest
+# TEST_FLAGS are added to go test, TEST_PACKAGES are what it runs.
+TEST_FLAGS ?=
+TEST_PACKAGES ?= ./...
+
+BIN := $(CURDIR)/bin
+TOOLS := $(BIN)/tools
+CONTROLLER_GEN := $(TOOLS)/controller-gen
+CRD_REF_DOCS := $(TOOLS)/crd-ref-docs
+GOLANGCI_LINT := $(TOOLS)/golangci-lint
+GOTESTSUM := $(TOOLS)/gotestsum
+KUSTOMIZE := $(TOOLS)/kustomize
+KUBECTL ?= $(if $(wildcard bin/k8s/kubectl),bin/k8s/kubectl,kubectl)
+
+GENERATED := api/v1alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml docs/api-reference.md
+
+##@ General
+
+.PHONY: help
+help: ## Show this help.
+	@awk 'BEGIN {FS = ":.*##"; printf "Usage: make \033[36m<target>\033[0m\n"} \
+		/^[a-zA-Z_0-9-]+:.*?##/ {printf "  \033[36m%-16s\033[0m %s\n", $$1, $$2} \
+		/^##@/ {printf "\n\033[1m%s\033[0m\n", substr($$0, 5)}' $(MAKEFILE_LIST)
+
+.PHONY: clean
+clean: ## Stop the local control plane and remove everything that was built.
+	@if [[ -d .local/cluster ]]; then $(MAKE) --no-print-directory cluster-down; fi
+	rm -rf bin dist .local
+
+##@ Development
+
+.PHONY: generate
+generate: $(CONTROLLER_GEN) ## Generate the DeepCopy methods.
+	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/...
+
+.PHONY: manifests
+manifests: $(CONTROLLER_GEN) ## Generate the CRDs and the manager's ClusterRole.
+	$(CONTROLLER_GEN) crd rbac:roleName=manager-role paths="{./api/...,./controllers/...}" \
+		output:crd:artifacts:config=config/crd/bases output:rbac:artifacts:config=config/rbac
+
+.PHONY: docs-api
+docs-api: $(CRD_REF_DOCS) ## Generate docs/api-reference.md.
+	$(CRD_REF_DOCS) --source-path=api --config=hack/api-reference.yaml --renderer=markdown \
+		--output-path=docs/api-reference.md --log-level=WARN
+
+.PHONY: fmt
+fmt: $(GOLANGCI_LINT) ## Format the code.
+	$(GOLANGCI_LINT) fmt
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) ## Run the linters.
+	$(GOLANGCI_LINT) run
+
+.PHONY: verify
+verify: generate manifests docs-api ## Check that generated files, go.mod and formatting are up to date.
+	@unformatted=$$(gofmt -l .); \
+		if [[ -n "$$unformatted" ]]; then echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; fi
+	@go mod tidy -diff || { echo "go.mod is not tidy: run go mod tidy"; exit 1; }
+	@if [[ -n "$$(git status --porcelain -- $(GENERATED))" ]]; then \
+		git --no-pager diff HEAD -- $(GENERATED); git status --short -- $(GENERATED); \
+		echo "generated files are not up to date: commit the changes above"; exit 1; fi
+	@echo "generated files, go.mod and formatting are up to date"
+
+.PHONY: test
+test: localcluster build $(GOTESTSUM) ## Run all tests.
+	$(GOTESTSUM) --format=testname -- -count=1 -timeout=15m $(TEST_FLAGS) $(TEST_PACKAGES)
+
+##@ Build
+
+.PHONY: build
+build: ## Build all programs of cmd/ into bin/.
+	go build -o $(BIN)/ ./cmd/...
+
+.PHONY: build-installer
+build-installer: manifests $(KUSTOMIZE) ## Write dist/install.yaml, with the manager's image IMG.
+	@mkdir -p dist
+	$(KUSTOMIZE) build config/default | sed 's|image: controller:latest|image: $(IMG)|' > dist/install.yaml
+
+##@ Local cluster
+
+.PHONY: localcluster
+.PHONY: cluster-up
+cluster-up: localcluster ## Start the local control plane and write .local/kubeconfig.
+	@go run ./hack/cluster up
+
+.PHONY: cluster-down
+cluster-down: ## Stop the local control plane and remove its data.
+	@go run ./hack/cluster down
+
+.PHONY: install
+install: manifests $(KUSTOMIZE) ## Install the CRDs into the cluster of the current kubeconfig.
+	$(KUSTOMIZE) build config/crd | $(KUBECTL) apply --server-side -f -
+
+.PHONY: demo
+demo: localcluster build ## Play the worked example against the local control plane.
+	@go run ./hack/demo up
+
+.PHONY: demo-down
+demo-down: ## Stop what the demo started.
+	@go run ./hack/demo down
+
+ifdef KUBEBUILDER_ASSETS
+localcluster:
+	@echo "using the control plane in $(KUBEBUILDER_ASSETS)"
+else
+localcluster: $(BIN)/k8s/localcluster ## Build etcd, kube-apiserver, kube-controller-manager and kubectl into bin/k8s.
+endif
+
+VERSION_PACKAGES := k8s.io/component-base/version k8s.io/client-go/pkg/version
+# The version is set as in a release build: clients parse what the server reports.
+LOCALCLUSTER_LDFLAGS := -s -w $(foreach package,$(VERSION_PACKAGES), \
+	-X $(package).gitVersion=$(KUBERNETES_VERSION) \
+	-X $(package).gitMajor=$(word 1,$(subst ., ,$(KUBERNETES_VERSION:v%=%))) \
+	-X $(package).gitMinor=$(word 2,$(subst ., ,$(KUBERNETES_VERSION:v%=%))) \
+	-X $(package).gitCommit=unknown -X $(package).gitTreeState=clean -X $(package).buildDate=1970-01-01T00:00:00Z)
+
+$(BIN)/k8s/localcluster: $(wildcard hack/localcluster/*.go) hack/localcluster/go.mod hack/localcluster/go.sum
+	@mkdir -p $(@D)
+	@hack/heartbeat.sh "building the local control plane, Kubernetes $(KUBERNETES_VERSION): 10 minutes the first time, then seconds" \
+		go -C hack/localcluster build -buildvcs=false -ldflags '$(LOCALCLUSTER_LDFLAGS)' -o $@ .
+	@for name in etcd kube-apiserver kube-controller-manager kubectl; do ln -sf localcluster $(@D)/$$name; done
+
+##@ Tools
+
+.PHONY: tools
+tools: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(GOLANGCI_LINT) $(GOTESTSUM) $(KUSTOMIZE) ## Build all tools into bin/tools.
+
+# controller-gen writes its version into what it generates.
+$(CONTROLLER_GEN): TOOL_LDFLAGS := -X sigs.k8s.io/controller-tools/pkg/version.version=$(CONTROLLER_GEN_VERSION)
+
+$(TOOLS)/%: hack/tools/%/go.mod hack/tools/%/go.sum
+	@mkdir -p $(@D)
+	@hack/heartbeat.sh "building $*" go -C hack/tools/$* build -buildvcs=false -ldflags '-s -w $(TOOL_LDFLAGS)' -o $@ tool
