@@ -8,6 +8,7 @@ package artifact
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,8 +23,14 @@ const (
 	MaxInline = 2 << 10
 	// MaxStored is how much one ConfigMap takes, in bytes; the API server's limit for an object is about 1.5 MiB.
 	MaxStored = 900 << 10
-	// MaxListed is how many artifacts a status lists. The rest are only counted.
+	// MaxListed is how many artifacts a status lists. The rest are only at the agent.
 	MaxListed = 100
+	// MaxDescribed and MaxInlined are how much the descriptions and the texts take in one status, in bytes of JSON. The API
+	// server takes an object whole or not at all: with a status that is too large the Delegation would never finish.
+	MaxDescribed = 256 << 10
+	MaxInlined   = 256 << 10
+	// MaxMediaTypes is how many media types are listed for one artifact.
+	MaxMediaTypes = 16
 )
 
 // Plan is where each artifact goes.
@@ -33,6 +40,8 @@ type Plan struct {
 	// Text and Binary are the content of the ConfigMap by key; both are empty where none is needed.
 	Text   map[string]string
 	Binary map[string][]byte
+	// described, inlined and stored are what the limits of those names are for, so far.
+	described, inlined, stored int
 }
 
 // Stored reports whether the plan needs a ConfigMap.
@@ -53,12 +62,15 @@ func (p *Plan) Truncated() []v1alpha1.ArtifactStatus {
 // 1.0, section 4.1.7: an artifactId is unique within a task).
 func Place(name string, artifacts []outbox.Artifact) *Plan {
 	p := &Plan{Text: map[string]string{}, Binary: map[string][]byte{}}
-	stored := 0
 	for _, a := range unique(artifacts) {
-		if len(p.Status) == MaxListed {
+		st, content, text := describe(a)
+		size := encoded(st) + encoded(v1alpha1.KeyReference{Name: name, Key: p.key(a)})
+		if len(p.Status) == MaxListed || p.described+size > MaxDescribed {
 			break
 		}
-		p.Status = append(p.Status, p.place(name, a, &stored))
+		p.described += size
+		p.keep(name, a, &st, content, text)
+		p.Status = append(p.Status, st)
 	}
 	return p
 }
@@ -77,12 +89,11 @@ func unique(artifacts []outbox.Artifact) []outbox.Artifact {
 	return out
 }
 
-func (p *Plan) place(name string, a outbox.Artifact, stored *int) v1alpha1.ArtifactStatus {
-	st := v1alpha1.ArtifactStatus{ArtifactID: a.ID, Name: a.Name}
-	var content []byte
-	text := true
+// describe returns what the status says of an artifact wherever it is kept, its content, and whether that is text.
+func describe(a outbox.Artifact) (st v1alpha1.ArtifactStatus, content []byte, text bool) {
+	st, text = v1alpha1.ArtifactStatus{ArtifactID: a.ID, Name: a.Name}, true
 	for _, part := range a.Parts {
-		if part.MediaType != "" && !slices.Contains(st.MediaTypes, part.MediaType) {
+		if part.MediaType != "" && len(st.MediaTypes) < MaxMediaTypes && !slices.Contains(st.MediaTypes, part.MediaType) {
 			st.MediaTypes = append(st.MediaTypes, part.MediaType)
 		}
 		if part.URL != "" {
@@ -92,16 +103,23 @@ func (p *Plan) place(name string, a outbox.Artifact, stored *int) v1alpha1.Artif
 		text = text && part.Text && utf8.Valid(part.Content)
 		content = append(content, part.Content...)
 	}
-	if len(content) == 0 {
-		return st
+	if len(content) > 0 {
+		sum := sha256.Sum256(content)
+		st.Size, st.Digest = int64(len(content)), "sha256:"+hex.EncodeToString(sum[:])
 	}
-	sum := sha256.Sum256(content)
-	st.Size, st.Digest = int64(len(content)), "sha256:"+hex.EncodeToString(sum[:])
+	return st, content, text
+}
+
+// keep finds a place for the content.
+func (p *Plan) keep(name string, a outbox.Artifact, st *v1alpha1.ArtifactStatus, content []byte, text bool) {
+	inline := text && len(content) <= MaxInline
 	switch {
-	case text && len(content) <= MaxInline:
+	case len(content) == 0:
+	case inline && p.inlined+encoded(string(content)) <= MaxInlined:
+		p.inlined += encoded(string(content))
 		st.Text = string(content)
-	case *stored+len(content) <= MaxStored:
-		*stored += len(content)
+	case p.stored+len(content) <= MaxStored:
+		p.stored += len(content)
 		key := p.key(a)
 		st.ConfigMapRef = &v1alpha1.KeyReference{Name: name, Key: key}
 		if text {
@@ -112,7 +130,12 @@ func (p *Plan) place(name string, a outbox.Artifact, stored *int) v1alpha1.Artif
 	default:
 		st.Truncated = true
 	}
-	return st
+}
+
+// encoded is how many bytes a value takes in an object.
+func encoded(v any) int {
+	text, _ := json.Marshal(v) // strings and structs of them always have a JSON form
+	return len(text)
 }
 
 // key returns a free ConfigMap key that resembles the artifact's name.

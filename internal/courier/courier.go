@@ -43,6 +43,8 @@ type box struct {
 	name    types.NamespacedName
 	running outbox.Call
 	result  *outbox.Result
+	// gone says that the Delegation was deleted while a call was queued or out: nobody will ask for its result.
+	gone bool
 }
 
 // New returns a courier on a pool. It calls notify, from any goroutine, when a Delegation is to be decided on anew.
@@ -54,6 +56,7 @@ func New(pool *Pool, clk clock.PassiveClock, notify func(types.NamespacedName)) 
 func (c *Courier) Carry(j Job) {
 	c.mu.Lock()
 	b := c.box(j.Key)
+	b.gone = false
 	if b.running != outbox.CallNone {
 		c.mu.Unlock()
 		return
@@ -80,18 +83,23 @@ func (c *Courier) settle(key Key, started time.Time, result *outbox.Result) {
 		result.Started = started
 		c.put(b, result)
 	}
+	c.tidy(key.UID, b)
 }
 
-// Deliver hands in the result of a call that was made elsewhere, such as a poll. It yields to the answer of a send,
-// which nobody else may have.
-func (c *Courier) Deliver(key Key, result *outbox.Result) {
+// Deliver hands in the result of a call that was made elsewhere, such as a poll, and reports whether it was taken. It
+// yields to the agent's answer to a send, which nobody else may have. A send without an answer gives way: for a task
+// that is under way, which another replica may have bound, it is never recorded.
+func (c *Courier) Deliver(key Key, result *outbox.Result) bool {
 	c.mu.Lock()
 	b := c.box(key)
-	if b.result == nil || b.result.Call != outbox.CallSend {
-		c.put(b, result)
+	if held := b.result; held != nil && held.Call == outbox.CallSend && held.Outcome == outbox.Accepted {
+		c.mu.Unlock()
+		return false
 	}
+	c.put(b, result)
 	c.mu.Unlock()
 	c.notify(key.NamespacedName)
+	return true
 }
 
 // put keeps a result, with the time since when the same call ends the same way. The caller holds the lock.
@@ -112,6 +120,13 @@ func (c *Courier) box(key Key) *box {
 		c.boxes[key.UID] = b
 	}
 	return b
+}
+
+// tidy drops a box that holds nothing, or nothing that anybody will ask for. The caller holds the lock.
+func (c *Courier) tidy(uid types.UID, b *box) {
+	if b.running == outbox.CallNone && (b.result == nil || b.gone) {
+		delete(c.boxes, uid)
+	}
 }
 
 // Observe returns the call that is queued or out for a Delegation, and the result of the last one.
@@ -135,9 +150,7 @@ func (c *Courier) Recorded(uid types.UID, result *outbox.Result) {
 	if b.result == result {
 		b.result = nil
 	}
-	if b.result == nil && b.running == outbox.CallNone {
-		delete(c.boxes, uid)
-	}
+	c.tidy(uid, b)
 }
 
 // Unrecorded names the Delegations whose agent's answer to a message is not in the API server yet.
@@ -153,11 +166,12 @@ func (c *Courier) Unrecorded() []types.NamespacedName {
 	return names
 }
 
-// Forget drops what is held of a Delegation that is gone.
+// Forget drops what is held of a Delegation that is gone, and what a call that is queued or out for it will bring.
 func (c *Courier) Forget(uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if b := c.boxes[uid]; b != nil && b.running == outbox.CallNone {
-		delete(c.boxes, uid)
+	if b := c.boxes[uid]; b != nil {
+		b.result, b.gone = nil, true
+		c.tidy(uid, b)
 	}
 }

@@ -17,32 +17,43 @@ import (
 type Limits struct {
 	// InFlight is how many calls may be out at once.
 	InFlight int
-	// PerSecond is how many calls may begin in a second.
+	// PerSecond is how many calls may begin in a second on average. After a rest as many may begin at once.
 	PerSecond int
+}
+
+// pace is the limit and the burst of a rate limiter.
+func (l Limits) pace() (rate.Limit, int) {
+	n := max(l.PerSecond, 1)
+	return rate.Limit(n), n
 }
 
 // Pool runs work with a bound per agent: first come, first served.
 type Pool struct {
-	mu     sync.Mutex
-	base   context.Context
-	stop   context.CancelFunc
-	closed bool
-	agents map[types.UID]*lane
-	busy   sync.WaitGroup
+	mu sync.Mutex
+	// open ends when Drain begins; base when it cuts off what is out.
+	open, base context.Context
+	shut, stop context.CancelFunc
+	agents     map[types.UID]*lane
+	busy       sync.WaitGroup
 }
 
-// lane is the queue of one agent. It exists while it has work.
+// lane is the queue of one agent. It outlives its work, since pace knows how much began lately.
 type lane struct {
+	agent   types.UID
 	running int
 	waiting []func(context.Context)
 	limits  Limits
 	pace    *rate.Limiter
+	// forgotten says that the lane is to go once it has no work.
+	forgotten bool
 }
 
 // NewPool returns a pool that accepts work at once.
 func NewPool() *Pool {
-	base, stop := context.WithCancel(context.Background())
-	return &Pool{base: base, stop: stop, agents: map[types.UID]*lane{}}
+	p := &Pool{agents: map[types.UID]*lane{}}
+	p.base, p.stop = context.WithCancel(context.Background())
+	p.open, p.shut = context.WithCancel(p.base)
+	return p
 }
 
 // Run queues work for an agent and returns at once. After Drain began the work is dropped: nothing of it has left yet,
@@ -50,19 +61,21 @@ func NewPool() *Pool {
 func (p *Pool) Run(agent types.UID, limits Limits, work func(context.Context)) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
+	if p.open.Err() != nil {
 		return false
 	}
 	l := p.agents[agent]
 	if l == nil {
-		l = &lane{pace: rate.NewLimiter(rate.Limit(limits.PerSecond), max(limits.PerSecond, 1))}
+		l = &lane{agent: agent, limits: limits, pace: rate.NewLimiter(limits.pace())}
 		p.agents[agent] = l
 	}
 	if l.limits != limits {
 		l.limits = limits
-		l.pace.SetLimit(rate.Limit(limits.PerSecond))
-		l.pace.SetBurst(max(limits.PerSecond, 1))
+		limit, burst := limits.pace()
+		l.pace.SetLimit(limit)
+		l.pace.SetBurst(burst)
 	}
+	l.forgotten = false
 	l.waiting = append(l.waiting, work)
 	p.start(l)
 	return true
@@ -78,23 +91,36 @@ func (p *Pool) start(l *lane) {
 		p.busy.Add(1)
 		go p.carry(l, work)
 	}
+	if len(l.waiting) == 0 {
+		// What is left of the slice would keep as much memory as the longest queue took.
+		l.waiting = nil
+	}
 }
 
 func (p *Pool) carry(l *lane, work func(context.Context)) {
 	defer p.busy.Done()
-	// The wait ends with an error only when the pool is stopped hard; the work then sees the same ended context.
-	_ = l.pace.Wait(p.base)
-	work(p.base)
+	// The wait fails only when Drain has begun: what still waits for its turn has not left either.
+	if l.pace.Wait(p.open) == nil {
+		work(p.base)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l.running--
 	p.start(l)
+	p.tidy(l)
+}
+
+// tidy drops a lane that is to go and has no work. The caller holds the lock.
+func (p *Pool) tidy(l *lane) {
+	if l.forgotten && l.running == 0 && len(l.waiting) == 0 {
+		delete(p.agents, l.agent)
+	}
 }
 
 // Drain drops what waits and gives what is out until ctx ends to finish; then it is cut off.
 func (p *Pool) Drain(ctx context.Context) {
 	p.mu.Lock()
-	p.closed = true
+	p.shut()
 	for _, l := range p.agents {
 		l.waiting = nil
 	}
@@ -109,11 +135,12 @@ func (p *Pool) Drain(ctx context.Context) {
 	<-done
 }
 
-// Forget drops the lane of an agent that is gone, unless it still has work.
+// Forget drops the lane of an agent that is gone, once it has no work.
 func (p *Pool) Forget(agent types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if l := p.agents[agent]; l != nil && l.running == 0 && len(l.waiting) == 0 {
-		delete(p.agents, agent)
+	if l := p.agents[agent]; l != nil {
+		l.forgotten = true
+		p.tidy(l)
 	}
 }

@@ -44,7 +44,7 @@ const growth = 1.5
 // Follower polls tasks.
 type Follower struct {
 	pool    *courier.Pool
-	deliver func(courier.Key, *outbox.Result)
+	deliver func(courier.Key, *outbox.Result) bool
 	clock   clock.WithTicker
 	queue   workqueue.TypedDelayingInterface[types.UID]
 	mu      sync.Mutex
@@ -65,8 +65,10 @@ type signature struct {
 	at      time.Time
 }
 
-// New returns a follower that makes its calls in a pool and reports through deliver.
-func New(pool *courier.Pool, clk clock.WithTicker, deliver func(courier.Key, *outbox.Result)) *Follower {
+// New returns a follower that makes its calls in a pool and reports through deliver, which returns false for news that it
+// could not take; it is told again. Once Drop returned, deliver is not called for that Delegation any more. It must not
+// call the follower itself.
+func New(pool *courier.Pool, clk clock.WithTicker, deliver func(courier.Key, *outbox.Result) bool) *Follower {
 	return &Follower{
 		pool: pool, deliver: deliver, clock: clk, tracked: map[types.UID]*track{},
 		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.UID]{Name: "follow", Clock: clk}),
@@ -117,19 +119,30 @@ func (f *Follower) look(uid types.UID) {
 	if t == nil || t.busy {
 		return
 	}
-	agent := t.Agent
 	t.busy = f.pool.Run(t.AgentID, t.Limits, func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, Timeout)
-		defer cancel()
-		f.seen(t, agent.Get(ctx, t.TaskID))
+		if s, ok := f.subject(uid, t); ok {
+			ctx, cancel := context.WithTimeout(ctx, Timeout)
+			defer cancel()
+			f.seen(uid, t, s.Agent.Get(ctx, s.TaskID))
+		}
 	})
 }
 
-// seen reports a look that brought news, and plans the next one.
-func (f *Follower) seen(t *track, ex outbox.Exchange) {
+// subject returns what is known now of a task whose turn has come; false where it is not followed any more.
+func (f *Follower) subject(uid types.UID, t *track) (Subject, bool) {
 	f.mu.Lock()
+	defer f.mu.Unlock()
+	return t.Subject, f.tracked[uid] == t
+}
+
+// seen reports a look that brought news, and plans the next one.
+func (f *Follower) seen(uid types.UID, t *track, ex outbox.Exchange) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	t.busy = false
-	current := f.tracked[t.Key.UID] == t
+	if f.tracked[uid] != t {
+		return
+	}
 	news := ex.Outcome != outbox.Accepted || sign(ex.Task) != t.seen
 	switch {
 	case ex.Outcome == outbox.Accepted && news:
@@ -142,13 +155,10 @@ func (f *Follower) seen(t *track, ex outbox.Exchange) {
 		t.seen = signature{}
 		t.interval = min(time.Duration(float64(t.interval)*growth), t.MaxInterval)
 	}
-	if current {
-		f.queue.AddAfter(t.Key.UID, max(spread(t.interval), ex.RetryAfter))
+	if news && !f.deliver(t.Key, &outbox.Result{Call: outbox.CallGet, Exchange: ex}) {
+		t.seen = signature{}
 	}
-	f.mu.Unlock()
-	if current && news {
-		f.deliver(t.Key, &outbox.Result{Call: outbox.CallGet, Exchange: ex})
-	}
+	f.queue.AddAfter(uid, max(spread(t.interval), ex.RetryAfter))
 }
 
 func sign(t *outbox.Task) signature {

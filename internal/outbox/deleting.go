@@ -55,7 +55,8 @@ func (c *decision) cancel(limit time.Time) Action {
 	case r.Outcome == Accepted || r.Outcome == Refused || r.Outcome == Absent:
 		return Release{}
 	case c.in.Now.Before(r.At.Add(cancelRetry)):
-		return until(Wait{Until: r.At.Add(cancelRetry)}, limit)
+		return c.hold(status.Phase, ReasonAgentUnreachable, fmt.Sprintf("task %s can't be canceled: %s; it is tried again until %s, then the task is left to the agent",
+			status.TaskID, r.Reason, limit.UTC().Format(time.RFC3339)), until(Wait{Until: r.At.Add(cancelRetry)}, limit))
 	}
 	return Ask{Call: CallCancel, TaskID: status.TaskID}
 }

@@ -34,10 +34,10 @@ func (c *decision) replayable() bool {
 	return a.Deduplicates && c.in.Now.Add(a.AttemptTimeout).Before(c.attempt.First.Add(a.Retention))
 }
 
-// replay resends, and says so while it waits.
+// replay resends, and says so while it waits for the time to. What else keeps it says so itself.
 func (c *decision) replay() Action {
 	next := c.again()
-	if _, waits := next.(Wait); waits {
+	if w, waits := next.(Wait); waits && w.Until.Equal(c.due()) {
 		return c.noteRecovering(next)
 	}
 	return next

@@ -28,8 +28,6 @@ func (c *Client) Send(ctx context.Context, token outbox.Token, req *a2a.SendMess
 		return outbox.Exchange{Outcome: outbox.NotSent, Reason: ReasonNoToken, Detail: "the attempt is not in the journal"}
 	case req == nil || req.Message == nil:
 		return outbox.Exchange{Outcome: outbox.NotSent, Reason: ReasonNoMessage, Detail: "the request holds no message"}
-	case !c.wire.now().Before(attempt.Deadline):
-		return outbox.Exchange{Outcome: outbox.NotSent, Reason: ReasonAttemptExpired, Detail: errAttemptExpired.Error()}
 	}
 	ctx, cancel := context.WithDeadlineCause(ctx, attempt.Deadline, errAttemptExpired)
 	defer cancel()
@@ -106,9 +104,33 @@ func (c *Client) Get(ctx context.Context, taskID string) outbox.Exchange {
 }
 
 // Cancel asks to cancel a task (A2A 1.0, section 3.1.5). Accepted comes with the task as it is now, which need not be
-// canceled yet; Refused with reason TaskNotCancelable says that it has ended; Absent, that the agent does not have it.
+// canceled yet; Refused with reason TaskNotCancelable says that it has ended, and comes with it where the agent shows it;
+// Absent, that the agent does not have it. Ambiguous with reason TaskNotCancelable says that the agent does not cancel a
+// task which has not ended: ask again.
 func (c *Client) Cancel(ctx context.Context, taskID string) outbox.Exchange {
-	return c.about(ctx, taskID, outbox.CallCancel, &a2a.CancelTaskRequest{Tenant: c.tenant, ID: a2a.TaskID(taskID)})
+	ex := c.about(ctx, taskID, outbox.CallCancel, &a2a.CancelTaskRequest{Tenant: c.tenant, ID: a2a.TaskID(taskID)})
+	if ex.Outcome == outbox.Refused && ex.Reason == ReasonTaskNotCancelable {
+		return c.uncancelable(ctx, taskID, ex)
+	}
+	return ex
+}
+
+// uncancelable looks at a task that an agent does not cancel. Agents on the Go SDK say so of a task that waits for input
+// too, for as long as they are busy with the step that led there; taken for the end of the task it would be left behind.
+func (c *Client) uncancelable(ctx context.Context, taskID string, ex outbox.Exchange) outbox.Exchange {
+	is := c.Get(ctx, taskID)
+	switch {
+	case is.Outcome == outbox.Absent:
+		return is
+	case is.Outcome == outbox.Refused:
+		return ex
+	case is.Outcome == outbox.Accepted && is.Task.State.Terminal():
+		ex.Task = is.Task
+		return ex
+	case is.Outcome == outbox.Accepted:
+		is.Detail = "it is in state " + string(is.Task.State)
+	}
+	return unproved(ex.Reason, ex.Detail+"; a look at the task: "+is.Detail)
 }
 
 // about makes a call about one task, which answers with that task.

@@ -5,7 +5,6 @@ package remote
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
 
@@ -98,11 +97,4 @@ func readDetails(raw json.RawMessage) details {
 		}
 	}
 	return d
-}
-
-// labelled completes a fault with what is shown of it.
-func (f fault) labelled(kind string, code int64, message string, retry time.Duration) *fault {
-	f.label = fmt.Sprintf("%s %d (%s)", kind, code, f.reason)
-	f.message, f.retryAfter = message, retry
-	return &f
 }

@@ -153,7 +153,9 @@ func (c *Client) found(ctx context.Context, matches []outbox.Task) outbox.Exchan
 			ex.Task.History = first.History
 		}
 	case first.State == "", first.State.Terminal() && ex.Outcome != outbox.Refused && ex.Outcome != outbox.Absent:
-		return outbox.Exchange{Outcome: outbox.Ambiguous, Reason: ex.Reason, Detail: oneLine("task " + first.ID + " has the message and can't be read: " + ex.Detail), RetryAfter: ex.RetryAfter}
+		unread := unproved(ex.Reason, "task "+first.ID+" has the message and can't be read: "+ex.Detail)
+		unread.RetryAfter = ex.RetryAfter
+		return unread
 	default:
 		ex = outbox.Exchange{Outcome: outbox.Accepted, Task: &first}
 	}
@@ -182,5 +184,6 @@ func (c *Client) absent(ctx context.Context, q outbox.Query, p *pass) outbox.Exc
 	if missing {
 		return outbox.Exchange{Outcome: outbox.Absent, Reason: ReasonHistoryMissing, Detail: "no task shows the message, and not all of them show a history"}
 	}
-	return outbox.Exchange{Outcome: outbox.Absent, Reason: ReasonMessageNotFound, Detail: fmt.Sprintf("none of the agent's %d tasks has the message", len(p.ids))}
+	detail := fmt.Sprintf("none of the %d tasks that the agent shows has the message", len(p.ids))
+	return outbox.Exchange{Outcome: outbox.Absent, Reason: ReasonMessageNotFound, Detail: detail}
 }

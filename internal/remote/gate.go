@@ -15,9 +15,11 @@ var errGateShut = errors.New("the exchange is over")
 // hands out none. That makes "nothing was written" a fact and not an observation: goroutines of net/http may outlive
 // RoundTrip, but none of them can get at the message any more.
 type gate struct {
-	mu      sync.Mutex
-	rest    []byte
+	mu   sync.Mutex
+	rest []byte
+	// allow is asked before bytes are handed out, and begin is told before the first are.
 	allow   func() error
+	begin   func()
 	handed  bool
 	refused error
 	shut    bool
@@ -39,6 +41,9 @@ func (g *gate) Read(p []byte) (int, error) {
 	}
 	if g.refused = g.allow(); g.refused != nil {
 		return 0, g.refused
+	}
+	if !g.handed {
+		g.begin()
 	}
 	n := copy(p, g.rest)
 	g.rest, g.handed = g.rest[n:], true

@@ -44,7 +44,8 @@ func (e *InterfaceError) Error() string {
 		texts = append(texts, c.Error())
 	}
 	return cut("the agent card offers no usable interface: "+strings.Join(texts, "; "), maxDetail/2) +
-		"; correct the card, or set spec.interfaces, such as [{url: https://finance.example.com/a2a, protocolBinding: JSONRPC, protocolVersion: \"1.0\"}], which wins over it"
+		"; correct the card, or set spec.interfaces, which wins over it, such as " +
+		`[{url: https://finance.example.com/a2a, protocolBinding: JSONRPC, protocolVersion: "1.0"}]`
 }
 
 // Unwrap returns the causes.

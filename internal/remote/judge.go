@@ -6,6 +6,7 @@ package remote
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
@@ -109,7 +110,8 @@ func describe(ev evidence, a answer, reason string) string {
 			text += ": " + said
 		}
 	case reason == ReasonRedirected:
-		text += ", redirects are not followed: give the agent's final URL"
+		to, _, _ := strings.Cut(ev.header.Get("Location"), "?")
+		text += ", redirects are not followed: give the agent's final URL, by its word " + ev.quote(to)
 	case ev.status == http.StatusOK && reason == ReasonUnexpectedContentType:
 		text += ", content type " + ev.quote(ev.header.Get("Content-Type"))
 	}

@@ -13,7 +13,8 @@ import (
 
 // probe notes how far one request came. Its hooks run on goroutines of net/http, some of them after RoundTrip returned.
 type probe struct {
-	mu                      sync.Mutex
+	mu sync.Mutex
+	// conn is the meter of an HTTP/1.x connection, and base what it showed when the message began.
 	conn                    *meteredConn
 	base                    int64
 	connected, reused       bool
@@ -34,20 +35,28 @@ func (p *probe) trace() *httptrace.ClientTrace {
 		GotFirstResponseByte: func() { note(func() { p.firstByte = true }) },
 		GotConn: func(i httptrace.GotConnInfo) {
 			note(func() {
-				p.connected, p.reused = true, i.Reused
-				if p.conn = metered(i.Conn); p.conn != nil {
-					p.base = p.conn.sent.Load()
-				}
+				p.connected, p.reused, p.conn = true, i.Reused, metered(i.Conn)
 			})
 		},
 	}
 }
 
-// wrote reports whether a byte of the message may have left this process, once RoundTrip has failed.
+// begin notes where on the connection the message begins. net/http flushes the headers before it reads a body whose type
+// it does not know; should it ever keep them back, they count as part of the message, which errs on the safe side.
+func (p *probe) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.conn != nil {
+		p.base = p.conn.sent.Load()
+	}
+}
+
+// wrote reports whether a byte of the message may have left this process, once RoundTrip has failed. Headers without a
+// byte of the body they announce are no message: nothing can act on them.
 //
 // Two facts rule it out. Either the message was never handed to the transport, and the gate is shut now. Or it was, and
-// the HTTP/1.x connection took no byte since it was given to this request: net/http waits for its writing goroutine
-// before it returns an error, so that the count is final. TLS counts its own alerts too, which errs on the safe side.
+// the HTTP/1.x connection took no byte since: net/http waits for its writing goroutine before it returns an error, so
+// that the count is final. TLS counts its own alerts too, which errs on the safe side.
 func (p *probe) wrote(g *gate) bool {
 	if !g.seal() {
 		return false
@@ -66,10 +75,11 @@ func (p *probe) stale() bool {
 
 // failure names what ended a request without a response.
 func (p *probe) failure(ctx context.Context, g *gate, written bool) string {
+	refusal := g.refusal()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case !written && (errors.Is(g.refusal(), errAttemptExpired) || errors.Is(context.Cause(ctx), errAttemptExpired)):
+	case !written && (errors.Is(refusal, errAttemptExpired) || errors.Is(context.Cause(ctx), errAttemptExpired)):
 		return ReasonAttemptExpired
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return ReasonTimeout

@@ -6,6 +6,7 @@ package remote
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"mime"
 	"net/http"
@@ -110,5 +111,6 @@ func readFault(raw json.RawMessage) answer {
 	default:
 		f = said.identify()
 	}
-	return answer{fault: f.labelled("JSON-RPC error", code, o.text("message"), said.retryDelay)}
+	f.label, f.message, f.retryAfter = fmt.Sprintf("JSON-RPC error %d (%s)", code, f.reason), o.text("message"), said.retryDelay
+	return answer{fault: &f}
 }

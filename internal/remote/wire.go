@@ -86,25 +86,29 @@ func (w *wire) try(ctx context.Context, p parcel) (evidence, bool) {
 		return evidence{err: err, reason: ReasonCredentialsUnavailable}, false
 	}
 	ev := evidence{private: private{secrets: secrets, request: p.body}}
-	g := &gate{rest: p.body, allow: func() error {
+	seen := &probe{}
+	g := &gate{rest: p.body, begin: seen.begin, allow: func() error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		return w.expired(p)
 	}}
-	seen := &probe{}
 	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, seen.trace()), http.MethodPost, w.url.String(), g)
 	if err != nil {
 		ev.err, ev.reason = err, ReasonRequestNotEncodable
 		return ev, false
 	}
 	req.Header, req.ContentLength = header, int64(len(p.body))
+	// A response may come while the message is still being written. What has not left by now never will.
+	defer g.seal()
 	resp, err := w.transport.RoundTrip(req)
 	if err != nil {
 		ev.err, ev.written = err, seen.wrote(g)
 		ev.reason = seen.failure(ctx, g, ev.written)
 		return ev, seen.stale()
 	}
+	// An error on close can't take back what was read.
+	defer func() { _ = resp.Body.Close() }()
 	ev.read(ctx, resp, w.limit)
 	return ev, false
 }
@@ -127,7 +131,7 @@ func (w *wire) dress(ctx context.Context, base http.Header) (http.Header, []stri
 	for name, values := range form.Header {
 		for _, v := range values {
 			if !headerSafe(v) {
-				return nil, nil, fmt.Errorf("the value of header %s has a character that HTTP does not allow, such as a line break at the end of a Secret", name)
+				return nil, nil, fmt.Errorf("header %s has a character that HTTP does not allow, such as a line break at the end of a Secret", name)
 			}
 			secrets = append(secrets, secretsOf(v)...)
 		}
@@ -156,8 +160,6 @@ func secretsOf(value string) []string {
 
 // read takes the response as far as it comes, at most limit bytes of it after decompression.
 func (ev *evidence) read(ctx context.Context, resp *http.Response, limit int64) {
-	// An error on close can't take back what was read.
-	defer func() { _ = resp.Body.Close() }()
 	ev.status, ev.header = resp.StatusCode, resp.Header
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		// Its body is the connection, which has no end.

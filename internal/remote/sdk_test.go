@@ -1,0 +1,113 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package remote_test
+
+import (
+	"context"
+	"iter"
+	"log/slog"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"github.com/a2aproject/a2a-go/v2/a2asrv/taskstore"
+
+	"github.com/delegation-dev/delegation-operator/internal/outbox"
+	"github.com/delegation-dev/delegation-operator/internal/remote"
+)
+
+// worker makes a task of every message, and waits with it until it is canceled if the message says so.
+type worker struct{}
+
+func (worker) Execute(_ context.Context, x *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		if !yield(a2a.NewSubmittedTask(x, x.Message), nil) {
+			return
+		}
+		if x.Message.Parts[0].Text() == "wait" {
+			yield(a2a.NewStatusUpdateEvent(x, a2a.TaskStateInputRequired, nil), nil)
+			return
+		}
+		if yield(a2a.NewArtifactEvent(x, a2a.NewTextPart("done")), nil) {
+			yield(a2a.NewStatusUpdateEvent(x, a2a.TaskStateCompleted, nil), nil)
+		}
+	}
+}
+
+func (worker) Cancel(_ context.Context, x *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		yield(a2a.NewStatusUpdateEvent(x, a2a.TaskStateCanceled, nil), nil)
+	}
+}
+
+// named lets every caller in under one name; without it the SDK lists no tasks.
+type named struct {
+	a2asrv.PassthroughCallInterceptor
+}
+
+func (named) Before(ctx context.Context, c *a2asrv.CallContext, _ *a2asrv.Request) (context.Context, any, error) {
+	c.User = a2asrv.NewAuthenticatedUser("test", nil)
+	return ctx, nil, nil
+}
+
+func sdkAgent(t *testing.T, options ...a2asrv.RequestHandlerOption) *remote.Client {
+	t.Helper()
+	a := newAgent(t)
+	s := httptest.NewServer(a2asrv.NewJSONRPCHandler(a2asrv.NewHandler(worker{}, append(options, a2asrv.WithLogger(slog.New(slog.DiscardHandler)))...)))
+	t.Cleanup(s.Close)
+	a.url = s.URL
+	return connect(t, a)
+}
+
+// The whole way against an agent on the Go SDK.
+func TestAgainstTheSDK(t *testing.T) {
+	store := taskstore.NewInMemory(&taskstore.InMemoryStoreConfig{Authenticator: a2asrv.NewTaskStoreAuthenticator()})
+	c := sdkAgent(t, a2asrv.WithTaskStore(store), a2asrv.WithCallInterceptors(named{}))
+	waiting := message()
+	waiting.Message.ID, waiting.Message.Parts = "m-72", a2a.ContentParts{a2a.NewTextPart("wait")}
+
+	first := c.Send(t.Context(), token(t), message())
+	expectTask(t, first, outbox.Accepted, "")
+	second := c.Send(t.Context(), token(t), waiting)
+	expectTask(t, second, outbox.Accepted, "")
+
+	found := c.Find(t.Context(), outbox.Query{MessageID: "m-72", ContextID: "c-1"})
+	expectTask(t, found, outbox.Accepted, "")
+	if found.Task.ID != second.Task.ID {
+		t.Errorf("found %s, sent %s", found.Task.ID, second.Task.ID)
+	}
+	expect(t, c.Find(t.Context(), outbox.Query{MessageID: "m-73", ContextID: "c-1"}), outbox.Absent, remote.ReasonMessageNotFound)
+	expectTask(t, c.Get(t.Context(), first.Task.ID), outbox.Accepted, "")
+	expectTask(t, c.Get(t.Context(), "t-none"), outbox.Absent, remote.ReasonTaskNotFound)
+
+	if canceled := cancelAgain(t, c, second.Task.ID); canceled.Task == nil || canceled.Task.State != "TASK_STATE_CANCELED" {
+		t.Errorf("%+v", canceled)
+	}
+	if again := c.Cancel(t.Context(), second.Task.ID); again.Outcome != outbox.Accepted && again.Reason != remote.ReasonTaskNotCancelable {
+		t.Errorf("%+v", again)
+	}
+	if ex := c.Cancel(t.Context(), "t-none"); ex.Outcome != outbox.Absent {
+		t.Errorf("%+v", ex)
+	}
+}
+
+// cancelAgain cancels until the agent is no longer busy with the task.
+func cancelAgain(t *testing.T, c *remote.Client, id string) outbox.Exchange {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(patience); time.Now().Before(end); <-tick.C {
+		if ex := c.Cancel(t.Context(), id); ex.Outcome != outbox.Ambiguous || ex.Reason != remote.ReasonTaskNotCancelable {
+			return ex
+		}
+	}
+	t.Fatal("timed out waiting for the agent to cancel")
+	return outbox.Exchange{}
+}
+
+func TestTheSDKListsNothingToACallerWithoutAName(t *testing.T) {
+	expect(t, sdkAgent(t).Find(t.Context(), outbox.Query{MessageID: "m-71"}), outbox.Refused, remote.ReasonLookupUnsupported)
+}
