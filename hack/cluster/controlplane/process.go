@@ -39,8 +39,7 @@ type pidRecord struct {
 	Identity string `json:"identity"`
 }
 
-// start runs a component detached from the terminal, so that Ctrl-C in the
-// shell that started it does not end it.
+// start runs a component in the background.
 func (o Options) start(c component) (*process, error) {
 	logPath := o.logFile(c.name)
 	if err := os.Rename(logPath, logPath+".previous"); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -56,7 +55,7 @@ func (o Options) start(c component) (*process, error) {
 	cmd.Dir = o.StateDir
 	cmd.Env = o.environment()
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.SysProcAttr = attributes(o.ExitWithCaller)
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", c.name, err)
 	}

@@ -1,0 +1,74 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+)
+
+// RemoteAgentBuilder builds a RemoteAgent.
+type RemoteAgentBuilder struct{ ra *v1alpha1.RemoteAgent }
+
+// RemoteAgent begins one whose card is read at a base URL and whose tasks are looked at often. All times are set, since a
+// Duration that is zero in Go is a zero in the manifest and not the schema's default.
+func (s *Space) RemoteAgent(url string) *RemoteAgentBuilder {
+	ra := &v1alpha1.RemoteAgent{}
+	ra.APIVersion, ra.Kind = v1alpha1.GroupVersion.String(), "RemoteAgent"
+	ra.Namespace, ra.Name = s.Namespace, AgentName
+	ra.Spec.CardURL = url
+	return (&RemoteAgentBuilder{ra}).
+		AttemptTimeout(10*time.Second).
+		Poll(200*time.Millisecond, time.Second).
+		Lookup(v1alpha1.LookupBestEffort, time.Minute)
+}
+
+// Endpoint gives the JSON-RPC endpoint by hand, so that no card is read.
+func (b *RemoteAgentBuilder) Endpoint(url string) *RemoteAgentBuilder {
+	b.ra.Spec.CardURL = ""
+	b.ra.Spec.Interfaces = []v1alpha1.AgentInterface{{URL: url}}
+	return b
+}
+
+// Poll sets how often tasks are looked at.
+func (b *RemoteAgentBuilder) Poll(first, limit time.Duration) *RemoteAgentBuilder {
+	b.ra.Spec.Updates.PollInterval.Duration = first
+	b.ra.Spec.Updates.MaxPollInterval.Duration = limit
+	return b
+}
+
+// AttemptTimeout bounds one attempt.
+func (b *RemoteAgentBuilder) AttemptTimeout(d time.Duration) *RemoteAgentBuilder {
+	b.ra.Spec.Delivery.AttemptTimeout.Duration = d
+	return b
+}
+
+// Deduplicates declares what the card does not say.
+func (b *RemoteAgentBuilder) Deduplicates() *RemoteAgentBuilder {
+	b.ra.Spec.Contract.Deduplication = &v1alpha1.Deduplication{
+		Mode: v1alpha1.DeduplicationMessageID, Retention: metav1.Duration{Duration: 72 * time.Hour},
+	}
+	return b
+}
+
+// Lookup says what the agent's list of tasks proves, and when.
+func (b *RemoteAgentBuilder) Lookup(mode v1alpha1.LookupMode, settle time.Duration) *RemoteAgentBuilder {
+	b.ra.Spec.Contract.TaskLookup.Mode = mode
+	b.ra.Spec.Contract.TaskLookup.Settle.Duration = settle
+	return b
+}
+
+// Bearer takes a token from a Secret.
+func (b *RemoteAgentBuilder) Bearer(secret, key string) *RemoteAgentBuilder {
+	b.ra.Spec.Authentication = &v1alpha1.Authentication{Bearer: &v1alpha1.BearerAuthentication{
+		SecretRef: v1alpha1.KeyReference{Name: secret, Key: key},
+	}}
+	return b
+}
+
+// Build returns the RemoteAgent.
+func (b *RemoteAgentBuilder) Build() *v1alpha1.RemoteAgent { return b.ra.DeepCopy() }
