@@ -59,6 +59,10 @@ func (r *DelegationReconciler) journal(ctx context.Context, d *v1alpha1.Delegati
 // ask hands a courier a call that may be repeated at will.
 func (r *DelegationReconciler) ask(s *scope, a outbox.Ask) {
 	client := s.agent.client
+	if a.Call == outbox.CallCancel {
+		// What a look at the task brought would take the place of what the agent says to the cancellation.
+		r.Follower.Drop(s.delegation.UID)
+	}
 	r.Courier.Carry(courier.Job{
 		Key: s.key(), Agent: s.agent.id, Limits: s.agent.limits, Call: a.Call,
 		Do: func(ctx context.Context) *outbox.Result {
