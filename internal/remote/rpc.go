@@ -30,7 +30,8 @@ var rpcFaults = map[int64]fault{
 	-32003: {outcome: outbox.Refused, reason: "PushNotificationNotSupported"},
 	-32004: {outcome: outbox.Refused, reason: "UnsupportedOperation"},
 	-32005: {outcome: outbox.Refused, reason: "ContentTypeNotSupported"},
-	-32006: {outcome: outbox.Refused, reason: "InvalidAgentResponse"},
+	// A gateway in front of the agent may say this of an answer to a message that the agent took.
+	-32006: {outcome: outbox.Ambiguous, reason: "InvalidAgentResponse"},
 	-32007: {outcome: outbox.Refused, reason: "ExtendedAgentCardNotConfigured"},
 	-32008: {outcome: outbox.Refused, reason: "ExtensionSupportRequired"},
 	-32009: {outcome: outbox.Refused, reason: "VersionNotSupported"},

@@ -34,7 +34,7 @@ func codeCases() []sendCase {
 		{-32003, outbox.Refused, "PushNotificationNotSupported"},
 		{-32004, outbox.Refused, "UnsupportedOperation"},
 		{-32005, outbox.Refused, "ContentTypeNotSupported"},
-		{-32006, outbox.Refused, "InvalidAgentResponse"},
+		{-32006, outbox.Ambiguous, "InvalidAgentResponse"},
 		{-32007, outbox.Refused, "ExtendedAgentCardNotConfigured"},
 		{-32008, outbox.Refused, "ExtensionSupportRequired"},
 		{-32009, outbox.Refused, "VersionNotSupported"},
