@@ -106,6 +106,7 @@ func TestBorders(t *testing.T) {
 		{"binary that looks like text", []outbox.ArtifactPart{binary([]byte("done"))}, asBinary},
 		{"text that is none", []outbox.ArtifactPart{text("\xff")}, asBinary},
 		{"text and binary", []outbox.ArtifactPart{text("done"), binary([]byte{0})}, asBinary},
+		{"binary and text", []outbox.ArtifactPart{binary([]byte{0}), text("done")}, asBinary},
 		{"the largest binary", []outbox.ArtifactPart{binary(make([]byte, artifact.MaxStored))}, asBinary},
 		{"a binary too large", []outbox.ArtifactPart{binary(make([]byte, artifact.MaxStored+1))}, truncated},
 		{"a URL", []outbox.ArtifactPart{link("https://files.example.com/a.pdf")}, nowhere},

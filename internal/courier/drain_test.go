@@ -32,7 +32,8 @@ func TestDrain(t *testing.T) {
 		// begun of them, and how long the drain takes.
 		begun int
 		takes time.Duration
-		cut   int
+		// cut off are so many; each takes a second to notice.
+		cut int
 	}{
 		{name: "an empty pool", limits: plenty},
 		{name: "waits for what is out", limits: plenty, works: []time.Duration{5 * time.Second, 2 * time.Second}, begun: 2, takes: 5 * time.Second},
@@ -44,7 +45,7 @@ func TestDrain(t *testing.T) {
 			works: []time.Duration{0, 0, 0}, begun: 1,
 		}, {
 			name: "cuts off at the end of its context", limits: plenty,
-			works: []time.Duration{time.Hour, time.Second}, begun: 2, takes: limit, cut: 1,
+			works: []time.Duration{time.Hour, time.Second}, begun: 2, takes: limit + time.Second, cut: 1,
 		},
 	}
 	for _, c := range cases {
@@ -58,6 +59,7 @@ func TestDrain(t *testing.T) {
 						select {
 						case <-time.After(d):
 						case <-ctx.Done():
+							time.Sleep(time.Second)
 							cut <- ctx.Err()
 						}
 					})
@@ -188,6 +190,16 @@ func TestForget(t *testing.T) {
 				p.Forget(finance)
 				p.Run(finance, slow, l.lasting("", 0))
 			}, first: 1, last: 2,
+		}, {
+			name: "an agent that has work again: they hold after that, too",
+			do: func(p *courier.Pool, l *log) {
+				p.Run(finance, slow, l.lasting("", time.Microsecond))
+				synctest.Wait()
+				p.Forget(finance)
+				p.Run(finance, slow, l.lasting("", 0))
+				time.Sleep(time.Second + time.Microsecond)
+				p.Run(finance, slow, l.lasting("", 0))
+			}, first: 2, last: 3,
 		},
 	}
 	for _, c := range cases {

@@ -249,3 +249,27 @@ func TestLowerLimitWaitsForRoom(t *testing.T) {
 		ended(t, p)
 	})
 }
+
+// A changed rate changes what may begin at once after a rest, too.
+func TestChangedRateAfterARest(t *testing.T) {
+	for before, after := range map[int]int{1: 10, 10: 1} {
+		t.Run(fmt.Sprint(before, " to ", after), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p, l := courier.NewPool(), newLog()
+				p.Run(finance, courier.Limits{InFlight: 100, PerSecond: before}, l.lasting("", 0))
+				for range 2 {
+					time.Sleep(time.Minute)
+					began := len(l.names())
+					for range 15 {
+						p.Run(finance, courier.Limits{InFlight: 100, PerSecond: after}, l.lasting("", 0))
+					}
+					if got := len(l.names()) - began; began > 1 && got != after {
+						t.Errorf("%d began at once, want %d", got, after)
+					}
+				}
+				time.Sleep(time.Minute)
+				ended(t, p)
+			})
+		})
+	}
+}

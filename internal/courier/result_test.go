@@ -138,8 +138,13 @@ func TestForgetDuringACall(t *testing.T) {
 				o := newOffice(t)
 				key := o.key("reconcile")
 				sent := result(outbox.CallSend, outbox.Accepted)
+				o.carry(key, outbox.CallSend, result(outbox.CallSend, outbox.NotSent))
+				o.finish()
 				o.carry(key, outbox.CallSend, sent)
 				o.Forget(key.UID)
+				if got := o.Unrecorded(); len(got) != 0 {
+					t.Errorf("%v is unrecorded", got)
+				}
 				// Until the call ends a second one must not begin.
 				o.want(t, key, outbox.CallSend, nil)
 				var want *outbox.Result

@@ -5,9 +5,6 @@ package follow_test
 
 import (
 	"context"
-	"runtime"
-	"strconv"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -237,40 +234,4 @@ func TestEnd(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A task costs no goroutine: those that are out are bounded by the agent's limit.
-func TestManyTasks(t *testing.T) {
-	const tasks, inFlight = 10_000, 8
-	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t)
-		synctest.Wait()
-		before := runtime.NumGoroutine()
-		var most atomic.Int64
-		a := &agent{answer: func(context.Context, int) outbox.Exchange {
-			for now := int64(runtime.NumGoroutine()); ; {
-				if old := most.Load(); now <= old || most.CompareAndSwap(old, now) {
-					break
-				}
-			}
-			time.Sleep(time.Millisecond)
-			return working
-		}}
-		for i := range tasks {
-			s := subject(strconv.Itoa(i), a)
-			s.Limits.InFlight, s.MinInterval = inFlight, longest
-			d.Track(s)
-		}
-		d.wait(longest * 3 / 2)
-		if got := len(d.results()); got != tasks {
-			t.Errorf("%d of %d tasks were looked at", got, tasks)
-		}
-		if a.peak > inFlight {
-			t.Errorf("%d looks were out at once, want at most %d", a.peak, inFlight)
-		}
-		// A goroutine that ends is counted until it is gone.
-		if got := int(most.Load()) - before; got > 4*inFlight {
-			t.Errorf("%d goroutines for %d tasks", got, tasks)
-		}
-	})
 }

@@ -81,6 +81,21 @@ func TestGoldenDigests(t *testing.T) {
 	}
 }
 
+// So is that of a message that names tasks.
+func TestGoldenDigestWithTasks(t *testing.T) {
+	const (
+		canonical = `{"parts":[{"text":"a"}],"taskId":"t-5a","contextId":"c-recon-09","referenceTaskIds":["t-1","t-2"]}`
+		want      = "sha256:f8cafe60d6c84cd661a8e63d2adf183f6942b99c141ab624e51c79ccf09ff398"
+	)
+	req := built(t, delegation(text("a")), nil).Request
+	req.Message.TaskID, req.Message.ReferenceTasks = "t-5a", []a2a.TaskID{"t-1", "t-2"}
+	got, err := digest(req)
+	sum := sha256.Sum256([]byte(canonical))
+	if err != nil || got != want || got != "sha256:"+hex.EncodeToString(sum[:]) {
+		t.Errorf("the digest is %s with error %v, want %s", got, err, want)
+	}
+}
+
 // What the same content may look like in a manifest, and what only names the body, is not in the digest.
 func TestDigestIsTheSame(t *testing.T) {
 	plain := func() *v1alpha1.Delegation { return delegation(data(`{"a":{"x":1,"y":[1,2]},"b":1.10}`)) }

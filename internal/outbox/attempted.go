@@ -18,7 +18,7 @@ func (c *decision) attempted() Action {
 		return c.recordSend(r)
 	}
 	switch {
-	case c.in.Delegation.Status.Phase == v1alpha1.PhaseUnknown:
+	case c.in.Delegation.Status.Phase == v1alpha1.PhaseUnknown && c.readyReason() != ReasonJournalUnreadable:
 		return c.unknownAgain()
 	case c.allRefuted(c.attempt.Number) || c.recordedInProgress():
 		return c.again()

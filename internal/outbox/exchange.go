@@ -30,6 +30,10 @@ const (
 	Absent Outcome = "Absent"
 )
 
+// ReasonHistoryMissing is the reason of an Absent lookup that saw tasks without a history, one of which may hold the
+// message: it is not found, and yet nothing is proved.
+const ReasonHistoryMissing = "HistoryMissing"
+
 // Exchange is the result of one request to an agent, or of one lookup made of several.
 type Exchange struct {
 	// Outcome is what it proved.

@@ -29,7 +29,7 @@ func Next(in Input) Action {
 	c := &decision{in: in}
 	c.messageID, c.contextID = Identity(in.Delegation)
 	attempt, err := Journalled(in.Delegation)
-	if err != nil {
+	if err != nil && in.Delegation.Status.TaskID == "" && !in.Delegation.Status.Phase.Finished() {
 		return c.unreadable(err)
 	}
 	c.attempt = attempt

@@ -170,8 +170,31 @@ func recoveryRows() []row {
 		{name: "unknown is looked up again from time to time", world: unknownFor(11 * time.Minute), want: Ask{}, phase: v1alpha1.PhaseUnknown, reason: ReasonOutcomeUnknown},
 		{name: "and not all the time", world: unknownFor(9 * time.Minute), want: Wait{}, phase: v1alpha1.PhaseUnknown, reason: ReasonOutcomeUnknown},
 		{name: "a journal that is gone is not a message that is new", world: lost, want: Wait{}, writes: 1, phase: v1alpha1.PhaseUnknown, reason: ReasonOutcomeUnknown},
+		{name: "tasks without a history prove nothing to an authority either", world: historyMissing(), want: Wait{}, writes: 1, phase: v1alpha1.PhaseUnknown, reason: ReasonOutcomeUnknown},
+		{name: "once it is removed the message is looked up", world: removedJournal(), want: Ask{}, writes: 1, phase: v1alpha1.PhaseSending, reason: ReasonRecovering},
+		{name: "a finished one needs no journal", world: spoiled(newWorld().bound(v1alpha1.TaskStateCompleted)), want: Wait{}, phase: v1alpha1.PhaseCompleted, reason: "Completed"},
+		{name: "nor one with a task", world: spoiled(newWorld().bound(v1alpha1.TaskStateWorking)), want: Follow{}, phase: v1alpha1.PhaseWorking, reason: "Working"},
 		{name: "a journal that can't be read stops", world: unreadable, want: Wait{}, writes: 1, phase: v1alpha1.PhaseUnknown, reason: ReasonJournalUnreadable},
 	}
+}
+
+func spoiled(w *world) *world {
+	w.Delegation.Annotations = map[string]string{v1alpha1.AttemptAnnotation: "{"}
+	return w
+}
+
+func historyMissing() *world {
+	w := newWorld().lookup(v1alpha1.LookupAuthoritative).recorded(1, Ambiguous).at(timeout+settle).result(CallFind, Absent)
+	w.Result.Reason = ReasonHistoryMissing
+	return w
+}
+
+// removedJournal is what follows the advice of a journal that can't be read.
+func removedJournal() *world {
+	w := spoiled(newWorld().journalled(1))
+	w.Delegation.Status = Next(w.Input).(Record).Status
+	w.Delegation.Annotations = nil
+	return w
 }
 
 func (w *world) attempt(n int32) *world {

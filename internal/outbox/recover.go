@@ -54,7 +54,7 @@ func (c *decision) lookup() Action {
 	case r.Outcome == Refused:
 		return c.giveUpAt(c.attempt.Deadline)
 	case r.Outcome == Absent && !r.Started.Before(settled):
-		if c.in.Agent.Lookup == v1alpha1.LookupAuthoritative && c.attempt.Endpoint == c.in.Agent.Endpoint {
+		if c.in.Agent.Lookup == v1alpha1.LookupAuthoritative && c.attempt.Endpoint == c.in.Agent.Endpoint && r.Reason != ReasonHistoryMissing {
 			return c.refute()
 		}
 		return c.unknown()

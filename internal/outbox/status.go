@@ -78,6 +78,9 @@ func (s *draft) drop(kind string) { meta.RemoveStatusCondition(&s.Conditions, ki
 // stampOf is t as the API server keeps it, in seconds (RFC 3339). A finer time would differ from what is read back, and
 // each reading would be a change.
 func stampOf(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
 	return &metav1.Time{Time: t.Truncate(time.Second)}
 }
 

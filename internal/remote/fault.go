@@ -20,14 +20,14 @@ const (
 	infoMismatch   = "MESSAGE_ID_MISMATCH"
 )
 
-// refusals are the A2A errors (A2A 1.0, sections 3.3.2 and 5.4) by the reason of their ErrorInfo.
+// refusals are the A2A errors (A2A 1.0, sections 3.3.2 and 5.4) by the reason of their ErrorInfo. An invalid answer of the
+// agent is not among them: a gateway may report it of a message that the agent took.
 var refusals = map[string]string{
 	"TASK_NOT_FOUND":                     ReasonTaskNotFound,
 	"TASK_NOT_CANCELABLE":                ReasonTaskNotCancelable,
 	"PUSH_NOTIFICATION_NOT_SUPPORTED":    "PushNotificationNotSupported",
 	"UNSUPPORTED_OPERATION":              "UnsupportedOperation",
 	"CONTENT_TYPE_NOT_SUPPORTED":         "ContentTypeNotSupported",
-	"INVALID_AGENT_RESPONSE":             "InvalidAgentResponse",
 	"EXTENDED_AGENT_CARD_NOT_CONFIGURED": "ExtendedAgentCardNotConfigured",
 	"EXTENSION_SUPPORT_REQUIRED":         "ExtensionSupportRequired",
 	"VERSION_NOT_SUPPORTED":              "VersionNotSupported",

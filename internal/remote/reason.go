@@ -3,6 +3,8 @@
 
 package remote
 
+import "github.com/delegation-dev/delegation-operator/internal/outbox"
+
 import (
 	"net/http"
 	"strconv"
@@ -74,7 +76,7 @@ const (
 	// ReasonMessageNotFound: no task that the agent shows has the message.
 	ReasonMessageNotFound = "MessageNotFound"
 	// ReasonHistoryMissing: no task shows the message, and at least one shows no history that could.
-	ReasonHistoryMissing = "HistoryMissing"
+	ReasonHistoryMissing = outbox.ReasonHistoryMissing
 	// ReasonListingChanged: the agent's tasks changed from pass to pass, so that an absence proves nothing.
 	ReasonListingChanged = "ListingChanged"
 	// ReasonListingEndless: the agent's listing has more pages than a lookup reads, or leads in a circle.
