@@ -6,12 +6,13 @@ package e2e
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
@@ -36,16 +37,41 @@ func manifest(t *testing.T, d *v1alpha1.Delegation) string {
 	return path
 }
 
+// apply is a way to apply a manifest.
+type apply func(t *testing.T, s *harness.Space, d *v1alpha1.Delegation)
+
+func clientSide(t *testing.T, s *harness.Space, d *v1alpha1.Delegation) {
+	t.Helper()
+	s.Kubectl("apply", "--filename", manifest(t, d))
+}
+
+// serverSide applies as a GitOps controller does.
+func serverSide(t *testing.T, s *harness.Space, d *v1alpha1.Delegation) {
+	t.Helper()
+	text, err := os.ReadFile(manifest(t, d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(text, &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	u.SetNamespace(s.Namespace)
+	if err := s.Client.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("gitops")); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestApplyingAManifestAgainSendsNothingAgain(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name      string
-		apply     []string
+		apply     apply
 		messageID string
 	}{
-		{name: "client-side", apply: []string{"apply"}, messageID: "m-1"},
-		{name: "server-side", apply: []string{"apply", "--server-side"}, messageID: "m-1"},
-		{name: "server-side without messageId", apply: []string{"apply", "--server-side"}},
+		{name: "client-side", apply: clientSide, messageID: "m-1"},
+		{name: "server-side", apply: serverSide, messageID: "m-1"},
+		{name: "server-side without messageId", apply: serverSide},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -54,12 +80,11 @@ func TestApplyingAManifestAgainSendsNothingAgain(t *testing.T) {
 			agent := harness.StartAgent(t, "--dedup=false", "--delay=1s")
 			s.StartManager()
 			s.Create(s.RemoteAgent(agent.URL).Build())
-			path := manifest(t, s.Reconciliation("d").MessageID(c.messageID).Build())
 			for range applications {
-				s.Kubectl(append(slices.Clone(c.apply), "--filename", path)...)
+				c.apply(t, s, s.Reconciliation("d").MessageID(c.messageID).Build())
 			}
 			d := s.AwaitPhase("d", v1alpha1.PhaseCompleted)
-			s.Kubectl(append(slices.Clone(c.apply), "--filename", path)...)
+			c.apply(t, s, s.Reconciliation("d").MessageID(c.messageID).Build())
 			if now := s.Get("d"); now.Status.Phase != v1alpha1.PhaseCompleted || now.Status.TaskID != d.Status.TaskID {
 				t.Errorf("after one more: %s", harness.Describe(now))
 			}

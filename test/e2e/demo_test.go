@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -36,7 +37,7 @@ func TestDemo(t *testing.T) {
 			StateDir: filepath.Join(dir, "cluster"), Assets: testenv.Assets(t), ExitWithCaller: true, UnsafeNoFsync: true,
 		},
 	}
-	t.Cleanup(func() { _ = play.Down(t.Context(), o) }) // where the test fails in the middle
+	t.Cleanup(func() { _ = play.Down(context.WithoutCancel(t.Context()), o) }) // where the test fails in the middle
 	for _, which := range []string{"first", "second"} {
 		if err := play.Up(t.Context(), o); err != nil {
 			t.Fatalf("the %s demo: %v", which, err)

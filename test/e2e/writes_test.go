@@ -75,6 +75,33 @@ func requireQuiet(t *testing.T, proxy *harness.APIProxy, relay *harness.Relay) {
 	})
 }
 
+// A task that is looked at and has not changed costs no write.
+func TestNoWritePerLook(t *testing.T) {
+	t.Parallel()
+	s := cluster.Space(t)
+	agent := harness.StartAgent(t, "--delay=10m")
+	relay := harness.StartRelay(t, agent.URL, nil)
+	proxy := s.StartAPIProxy()
+	s.StartManagerBehind(proxy)
+	s.Create(s.RemoteAgent(relay.URL).Poll(100*time.Millisecond, 100*time.Millisecond).Build(), s.Reconciliation("d").MessageID("m-1").Build())
+	s.Await("d", "to be bound", func(d *v1alpha1.Delegation) bool { return d.Status.TaskID != "" })
+	// The first look may bring news; those after it can't.
+	awaitLooks(t, relay, 2)
+	before := proxy.DelegationWrites()
+	awaitLooks(t, relay, 12)
+	if after := proxy.DelegationWrites(); !maps.Equal(before, after) {
+		t.Errorf("writes to Delegations: %v; before ten looks at a task that did not change: %v", after, before)
+	}
+}
+
+func awaitLooks(t *testing.T, relay *harness.Relay, n int) {
+	t.Helper()
+	harness.Eventually(t, harness.Patience, fmt.Sprintf("%d looks at the task", n), func(context.Context) (bool, string) {
+		calls := relay.Calls()
+		return calls["GetTask"] >= n, fmt.Sprint(calls)
+	})
+}
+
 // A finished Delegation costs nothing when a new process reads it, nor when its agent changes.
 func TestAFinishedDelegationIsLeftAlone(t *testing.T) {
 	t.Parallel()

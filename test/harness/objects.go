@@ -65,10 +65,17 @@ func (s *Space) Await(name, what string, wanted func(*v1alpha1.Delegation) bool)
 	return d
 }
 
-// AwaitPhase waits until a Delegation is in a phase, and returns it.
+// AwaitPhase waits until a Delegation is in a phase, and returns it. One that has finished in another phase is not waited
+// for.
 func (s *Space) AwaitPhase(name string, phase v1alpha1.Phase) *v1alpha1.Delegation {
 	s.t.Helper()
-	return s.Await(name, "to be in phase "+string(phase), func(d *v1alpha1.Delegation) bool { return d.Status.Phase == phase })
+	d := s.Await(name, "to be in phase "+string(phase), func(d *v1alpha1.Delegation) bool {
+		return d.Status.Phase == phase || d.Status.Phase.Finished()
+	})
+	if d.Status.Phase != phase {
+		s.t.Fatalf("Delegation %s finished: %s; want phase %s", name, Describe(d), phase)
+	}
+	return d
 }
 
 // AwaitReason waits until a Delegation's condition Ready has a reason, and returns it.
