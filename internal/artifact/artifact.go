@@ -25,10 +25,11 @@ const (
 	MaxStored = 900 << 10
 	// MaxListed is how many artifacts a status lists. The rest are only at the agent.
 	MaxListed = 100
-	// MaxDescribed and MaxInlined are how much the descriptions and the texts take in one status, in bytes of JSON. The API
-	// server takes an object whole or not at all: with a status that is too large the Delegation would never finish.
+	// MaxDescribed is how much the descriptions take in one status, in bytes of JSON. The API server takes an object whole
+	// or not at all: with a status that is too large the Delegation would never finish.
 	MaxDescribed = 256 << 10
-	MaxInlined   = 256 << 10
+	// MaxInlined is how much the texts take in it besides.
+	MaxInlined = 256 << 10
 	// MaxMediaTypes is how many media types are listed for one artifact.
 	MaxMediaTypes = 16
 )

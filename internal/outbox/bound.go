@@ -101,7 +101,7 @@ func (c *decision) apply(s *draft, t *Task) Action {
 		s.StateTimestamp = &metav1.MicroTime{Time: t.Timestamp.Truncate(time.Microsecond)}
 	}
 	phase := phaseOf(t.State)
-	s.set(phase, string(phase), describe(phase, t))
+	s.set(phase, string(phase), describe(t))
 	action := c.settle(s, Follow{TaskID: t.ID})
 	if record, ok := action.(Record); ok && t.State.Terminal() {
 		record.Artifacts = t.Artifacts
@@ -131,7 +131,7 @@ func phaseOf(state v1alpha1.TaskState) v1alpha1.Phase {
 	return v1alpha1.PhaseWorking
 }
 
-func describe(phase v1alpha1.Phase, t *Task) string {
+func describe(t *Task) string {
 	text := fmt.Sprintf("task %s is in state %s", t.ID, t.State)
 	if t.Message != "" {
 		text += ": " + t.Message

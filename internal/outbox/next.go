@@ -28,13 +28,8 @@ type decision struct {
 func Next(in Input) Action {
 	c := &decision{in: in}
 	c.messageID, c.contextID = Identity(in.Delegation)
-	attempt, err := Journalled(in.Delegation)
-	if err != nil && in.Delegation.Status.TaskID == "" && !in.Delegation.Status.Phase.Finished() {
+	if err := c.readJournal(); err != nil {
 		return c.unreadable(err)
-	}
-	c.attempt = attempt
-	if c.attempt == nil && c.mayHaveBeenSent() {
-		c.attempt = c.lostAttempt()
 	}
 	switch status := &in.Delegation.Status; {
 	case status.Phase.Finished():
@@ -52,6 +47,20 @@ func Next(in Input) Action {
 	default:
 		return c.attempted()
 	}
+}
+
+// readJournal reads the latest attempt. One that can't be read matters only while the message has no task.
+func (c *decision) readJournal() error {
+	d := c.in.Delegation
+	attempt, err := Journalled(d)
+	if err != nil && (d.Status.TaskID != "" || d.Status.Phase.Finished()) {
+		err = nil
+	}
+	c.attempt = attempt
+	if c.attempt == nil && err == nil && c.mayHaveBeenSent() {
+		c.attempt = c.lostAttempt()
+	}
+	return err
 }
 
 // mayHaveBeenSent reports whether an object without a journal shows that it once had one: the finalizer and the count

@@ -138,7 +138,8 @@ func (c *decision) unknown() Action {
 	c.stamp(s)
 	s.delivered(metav1.ConditionUnknown, ReasonOutcomeUnknown, "the message may have been accepted")
 	s.set(v1alpha1.PhaseUnknown, ReasonOutcomeUnknown, fmt.Sprintf(
-		"message %s may have been accepted and the agent does not show it; it is not sent again. Once you know that the agent has no task for it, delete and create it anew: kubectl delete delegation -n %s %s",
+		"message %s may have been accepted and the agent does not show it; it is not sent again. "+
+			"Once you know that the agent has no task for it, delete and create it anew: kubectl delete delegation -n %s %s",
 		c.messageID, d.Namespace, d.Name))
 	return c.settle(s, Wait{})
 }

@@ -3,13 +3,13 @@
 
 package remote
 
-import "github.com/delegation-dev/delegation-operator/internal/outbox"
-
 import (
 	"net/http"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/delegation-dev/delegation-operator/internal/outbox"
 )
 
 // Reasons of an exchange that no HTTP status and no protocol error names. Next to them Exchange.Reason holds the name of

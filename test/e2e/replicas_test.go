@@ -31,11 +31,12 @@ func TestSeveralActiveManagers(t *testing.T) {
 			agent := harness.StartAgent(t, append([]string{"--delay=1s"}, c.flags...)...)
 			s.StartManager()
 			s.StartManager()
-			s.Create(s.RemoteAgent(agent.URL).Build())
-			s.AwaitAgentReady(harness.AgentName)
 			for i := range delegations {
 				s.Create(s.Reconciliation(fmt.Sprintf("d-%d", i)).Build())
 			}
+			s.AwaitReason(fmt.Sprintf("d-%d", delegations-1), "AgentNotFound")
+			// Now both have something to do, at the same moment.
+			s.Create(s.RemoteAgent(agent.URL).Build())
 			for i := range delegations {
 				d := s.AwaitPhase(fmt.Sprintf("d-%d", i), v1alpha1.PhaseCompleted)
 				r := agent.Record(d.Spec.MessageID)
