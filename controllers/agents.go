@@ -30,6 +30,8 @@ type Agents struct {
 	// Client reads from the cache; Live reads Secrets from the API server.
 	Client client.Reader
 	Live   client.Reader
+	// Pool has a lane for each agent.
+	Pool *courier.Pool
 
 	mu      sync.Mutex
 	clients map[types.UID]*agentClient
@@ -159,8 +161,9 @@ func (a *Agents) credentialVersion(ctx context.Context, ra *v1alpha1.RemoteAgent
 	return secret.ResourceVersion, nil, err
 }
 
-// Forget drops the client of a RemoteAgent that is gone.
+// Forget drops the client and the lane of a RemoteAgent that is gone.
 func (a *Agents) Forget(uid types.UID) {
+	a.Pool.Forget(uid)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if held := a.clients[uid]; held != nil {

@@ -50,10 +50,11 @@ func (r *DelegationReconciler) journal(ctx context.Context, d *v1alpha1.Delegati
 	if err := attempt.Annotate(d); err != nil {
 		return outbox.Token{}, err
 	}
+	before := d.ResourceVersion
 	if err := r.Client.Update(ctx, d); err != nil {
 		return outbox.Token{}, err
 	}
-	return outbox.Fence(d, attempt)
+	return outbox.Fence(d, before, attempt)
 }
 
 // ask hands a courier a call that may be repeated at will.

@@ -65,6 +65,7 @@ type DelegationSpec struct {
 	//
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=128
@@ -99,7 +100,9 @@ type MessageTemplate struct {
 	//
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=512
 	Extensions []string `json:"extensions,omitempty"`
 }
@@ -129,6 +132,7 @@ type Part struct {
 	// Raw is binary content, in base64.
 	//
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=393216
 	Raw []byte `json:"raw,omitempty"`
 	// ValueFrom takes the content from an object in the Delegation's namespace. Its digest is fixed by the first attempt:
@@ -139,11 +143,13 @@ type Part struct {
 	// MediaType of the content, such as text/csv.
 	//
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	MediaType string `json:"mediaType,omitempty"`
 	// Filename of the content.
 	//
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Filename string `json:"filename,omitempty"`
 }

@@ -50,6 +50,7 @@ type RemoteAgentSpec struct {
 	// Contract is what the agent's owner promised. No field of the agent card carries it.
 	//
 	// +optional
+	// +kubebuilder:default={}
 	Contract Contract `json:"contract,omitempty"`
 	// Delivery limits what is sent to the agent.
 	//

@@ -32,6 +32,8 @@ const (
 	reconcileTimeout = 30 * time.Second
 	// drainTimeout is how long a stopping manager waits for the answers of what it has sent.
 	drainTimeout = 20 * time.Second
+	// recordTimeout is how long it takes after that, at the most, to write them down.
+	recordTimeout = 8 * time.Second
 	agentWorkers = 4
 )
 
@@ -64,7 +66,7 @@ func newManager(cfg *rest.Config, o *options) (manager.Manager, error) {
 		LeaderElectionID:              "delegation-operator.a2a.delegation.dev",
 		LeaderElectionReleaseOnCancel: true,
 		Controller:                    config.Controller{ReconciliationTimeout: reconcileTimeout},
-		GracefulShutdownTimeout:       ptr.To(drainTimeout + 10*time.Second),
+		GracefulShutdownTimeout:       ptr.To(drainTimeout + recordTimeout + 2*time.Second),
 	})
 	if err != nil {
 		return nil, err
@@ -96,7 +98,7 @@ func register(mgr manager.Manager, o *options) error {
 	pool := courier.NewPool()
 	couriers := courier.New(pool, wall, wake.Add)
 	follower := follow.New(pool, wall, couriers.Deliver)
-	agents := &controllers.Agents{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}
+	agents := &controllers.Agents{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Pool: pool}
 	delegations := &controllers.DelegationReconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("delegation-operator"),
 		Clock: wall, Self: self(), Agents: agents, Courier: couriers, Follower: follower,
@@ -136,9 +138,12 @@ type drain struct {
 // the same Delegation; then one of the two writes conflicts, and both would have written the same.
 func (d drain) Start(ctx context.Context) error {
 	<-ctx.Done()
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	ctx = context.WithoutCancel(ctx)
+	waiting, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
-	d.pool.Drain(bounded)
+	d.pool.Drain(waiting)
+	bounded, done := context.WithTimeout(ctx, recordTimeout)
+	defer done()
 	for _, name := range d.couriers.Unrecorded() {
 		if _, err := d.delegations.Reconcile(bounded, ctrl.Request{NamespacedName: name}); err != nil {
 			ctrl.Log.Error(err, "the answer of an agent could not be recorded; it is recovered after the next start", "delegation", name)

@@ -58,8 +58,8 @@ func Journalled(d *v1alpha1.Delegation) (*Attempt, error) {
 	if err := json.Unmarshal([]byte(text), a); err != nil {
 		return nil, fmt.Errorf("annotation %s: %w", v1alpha1.AttemptAnnotation, err)
 	}
-	if a.Number < 1 || a.Body == "" {
-		return nil, fmt.Errorf("annotation %s: number or body is missing", v1alpha1.AttemptAnnotation)
+	if a.Number < 1 || a.Body == "" || a.Deadline.IsZero() {
+		return nil, fmt.Errorf("annotation %s: number, body or deadline is missing", v1alpha1.AttemptAnnotation)
 	}
 	return a, nil
 }
@@ -70,13 +70,14 @@ type Token struct {
 	attempt Attempt
 }
 
-// Fence returns the token for attempt a. The object must be the API server's answer to the write that journalled it.
-func Fence(written *v1alpha1.Delegation, a Attempt) (Token, error) {
+// Fence returns the token for attempt a. The object must be the API server's answer to the write that journalled it, and
+// before the resourceVersion that the write replaced: an object that still has it was never written.
+func Fence(written *v1alpha1.Delegation, before string, a Attempt) (Token, error) {
 	got, err := Journalled(written)
 	if err != nil {
 		return Token{}, err
 	}
-	if got == nil || written.ResourceVersion == "" || got.Number != a.Number || got.Holder != a.Holder || got.Body != a.Body {
+	if got == nil || written.ResourceVersion == "" || written.ResourceVersion == before || got.Number != a.Number || got.Holder != a.Holder || got.Body != a.Body {
 		return Token{}, ErrNoFence
 	}
 	return Token{attempt: *got}, nil

@@ -84,15 +84,15 @@ func TestAnnotateFails(t *testing.T) {
 }
 
 func TestJournalled(t *testing.T) {
-	minimal := Attempt{Number: 1, Body: "sha256:body"}
+	minimal := Attempt{Number: 1, Body: "sha256:body", Deadline: time.Date(2026, 9, 30, 12, 0, 0, 0, time.UTC)}
 	cases := []struct {
 		name string
 		text string
 		want Attempt
 	}{
 		{"a full one", fullJournal, fullAttempt()},
-		{"with fields of a later release", `{"number":1,"body":"sha256:body","shard":3}`, minimal},
-		{"by hand", "{\n  \"body\": \"sha256:body\",\n  \"number\": 1\n}\n", minimal},
+		{"with fields of a later release", `{"number":1,"body":"sha256:body","deadline":"2026-09-30T12:00:00Z","shard":3}`, minimal},
+		{"by hand", "{\n  \"body\": \"sha256:body\",\n  \"deadline\": \"2026-09-30T12:00:00Z\",\n  \"number\": 1\n}\n", minimal},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -146,6 +146,7 @@ var unreadable = map[string]string{
 	"with half a number":  `{"number":1.5,"body":"sha256:body"}`,
 	"with a large number": `{"number":2147483648,"body":"sha256:body"}`,
 	"without a body":      `{"number":2}`,
+	"without a deadline":  `{"number":2,"body":"sha256:body"}`,
 	"with a wrong time":   `{"number":2,"body":"sha256:body","deadline":"today"}`,
 }
 
@@ -155,7 +156,7 @@ func TestUnreadableJournal(t *testing.T) {
 			if got, err := Journalled(journal(text)); got != nil || err == nil {
 				t.Errorf("read %+v, want an error", got)
 			}
-			token, err := Fence(journal(text), fullAttempt())
+			token, err := Fence(journal(text), "6", fullAttempt())
 			if err == nil || token != (Token{}) {
 				t.Errorf("token for %+v, want an error", token.Attempt())
 			}
@@ -175,6 +176,8 @@ func TestFence(t *testing.T) {
 	}
 	notWritten := written(t, fullAttempt())
 	notWritten.ResourceVersion = ""
+	before := written(t, fullAttempt())
+	before.ResourceVersion = "6"
 	cases := []struct {
 		name    string
 		written *v1alpha1.Delegation
@@ -182,6 +185,7 @@ func TestFence(t *testing.T) {
 	}{
 		{"written", written(t, fullAttempt()), nil},
 		{"never written", notWritten, ErrNoFence},
+		{"as it was before the write", before, ErrNoFence},
 		{"without a journal", &v1alpha1.Delegation{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "7"}}, ErrNoFence},
 		{"of another process", written(t, another(func(a *Attempt) { a.Holder = "manager-1_b" })), ErrNoFence},
 		{"of the attempt before", written(t, another(func(a *Attempt) { a.Number = 1 })), ErrNoFence},
@@ -190,7 +194,7 @@ func TestFence(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			token, err := Fence(c.written, fullAttempt())
+			token, err := Fence(c.written, "6", fullAttempt())
 			if !errors.Is(err, c.err) {
 				t.Fatalf("error %v, want %v", err, c.err)
 			}
@@ -209,7 +213,7 @@ func TestFence(t *testing.T) {
 func TestTokenHoldsWhatWasWritten(t *testing.T) {
 	asked := fullAttempt()
 	asked.Deadline = asked.Deadline.Add(time.Hour)
-	token, err := Fence(written(t, fullAttempt()), asked)
+	token, err := Fence(written(t, fullAttempt()), "6", asked)
 	if err != nil || token.Attempt() != fullAttempt() {
 		t.Errorf("the token is for %+v with error %v, want %+v", token.Attempt(), err, fullAttempt())
 	}

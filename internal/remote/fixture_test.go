@@ -187,7 +187,7 @@ func tokenUntil(t *testing.T, deadline time.Time) outbox.Token {
 	if err := attempt.Annotate(d); err != nil {
 		t.Fatal(err)
 	}
-	token, err := outbox.Fence(d, attempt)
+	token, err := outbox.Fence(d, "", attempt)
 	if err != nil {
 		t.Fatal(err)
 	}

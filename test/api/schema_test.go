@@ -58,6 +58,7 @@ func TestDelegationIDs(t *testing.T) {
 		{name: "agentRef without a name", manifest: delegation(unset("spec", "agentRef", "name")), field: "spec.agentRef.name"},
 		{name: "agentRef with an empty name", manifest: delegation(set("", "spec", "agentRef", "name")), field: "spec.agentRef.name"},
 		{name: "acceptedOutputModes", manifest: delegation(set([]any{"text/plain"}, "spec", "acceptedOutputModes"))},
+		{name: "no output modes", manifest: delegation(set([]any{}, "spec", "acceptedOutputModes")), field: "spec.acceptedOutputModes"},
 		{name: "an empty output mode", manifest: delegation(set([]any{""}, "spec", "acceptedOutputModes")), field: "spec.acceptedOutputModes[0]"},
 		{name: "too many output modes", manifest: delegation(set(repeated("text/plain", 33), "spec", "acceptedOutputModes")), field: "spec.acceptedOutputModes"},
 	})
@@ -96,6 +97,9 @@ func TestDelegationParts(t *testing.T) {
 		{name: "relative url", manifest: delegation(parts(part("url", "/ledger.csv"))), field: one + ".url"},
 		{name: "raw", manifest: delegation(parts(part("raw", "AAEC")))},
 		{name: "raw that is not base64", manifest: delegation(parts(part("raw", "not base64!"))), field: one + ".raw"},
+		{name: "empty raw", manifest: delegation(parts(part("raw", ""))), field: one + ".raw"},
+		{name: "empty mediaType", manifest: delegation(parts(part("text", "a", "mediaType", ""))), field: one + ".mediaType"},
+		{name: "empty filename", manifest: delegation(parts(part("text", "a", "filename", ""))), field: one + ".filename"},
 		{name: "mediaType too long", manifest: delegation(parts(part("text", "a", "mediaType", strings.Repeat("a", 129)))), field: one + ".mediaType"},
 		{name: "filename too long", manifest: delegation(parts(part("text", "a", "filename", strings.Repeat("a", 257)))), field: one + ".filename"},
 		{name: "from a ConfigMap", manifest: value(part("configMapKeyRef", key))},
@@ -107,6 +111,7 @@ func TestDelegationParts(t *testing.T) {
 		{name: "metadata", manifest: delegation(set(part("https://example.com/priority", int64(1)), "spec", "message", "metadata"))},
 		{name: "metadata that is a list", manifest: delegation(set([]any{"a"}, "spec", "message", "metadata")), field: "spec.message.metadata"},
 		{name: "extensions", manifest: delegation(set([]any{"https://example.com/ext"}, "spec", "message", "extensions"))},
+		{name: "no extensions", manifest: delegation(set([]any{}, "spec", "message", "extensions")), field: "spec.message.extensions"},
 		{name: "too many extensions", manifest: delegation(set(repeated("https://example.com/ext", 17), "spec", "message", "extensions")), field: "spec.message.extensions"},
 	})
 }

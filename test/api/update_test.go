@@ -84,30 +84,48 @@ func TestUnknownFieldsAreNamed(t *testing.T) {
 	}
 }
 
+// What a manifest leaves out is filled in, also where it leaves out all that is around it.
 func TestRemoteAgentDefaults(t *testing.T) {
 	s := cluster.Space(t)
-	u := remoteAgent(set([]any{part("url", "https://finance.example.com/a2a")}, "spec", "interfaces"),
-		set(part("mode", "MessageID"), "spec", "contract", "deduplication"))
-	u.SetNamespace(s.Namespace)
-	if err := s.Client.Create(t.Context(), u); err != nil {
-		t.Fatal(err)
-	}
+	deduplicating := set(part("mode", "MessageID"), "spec", "contract", "deduplication")
 	for _, c := range []struct {
-		want any
-		path []string
+		name    string
+		changes []change
+		want    any
+		path    []string
 	}{
-		{"72h", []string{"contract", "deduplication", "retention"}},
-		{"BestEffort", []string{"contract", "taskLookup", "mode"}},
-		{"60s", []string{"contract", "taskLookup", "settle"}},
-		{"30s", []string{"delivery", "attemptTimeout"}},
-		{int64(16), []string{"delivery", "maxInFlight"}},
-		{int64(50), []string{"delivery", "requestsPerSecond"}},
-		{"2s", []string{"updates", "pollInterval"}},
-		{"60s", []string{"updates", "maxPollInterval"}},
+		{name: "lookup", want: "BestEffort", path: []string{"contract", "taskLookup", "mode"}},
+		{name: "lookup beside a promise", changes: []change{deduplicating}, want: "BestEffort", path: []string{"contract", "taskLookup", "mode"}},
+		{name: "settle", want: "60s", path: []string{"contract", "taskLookup", "settle"}},
+		{name: "settle beside a mode", changes: []change{set("Authoritative", "spec", "contract", "taskLookup", "mode")}, want: "60s",
+			path: []string{"contract", "taskLookup", "settle"}},
+		{name: "retention", changes: []change{deduplicating}, want: "72h", path: []string{"contract", "deduplication", "retention"}},
+		{name: "no promise", want: nil, path: []string{"contract", "deduplication"}},
+		{name: "attemptTimeout", want: "30s", path: []string{"delivery", "attemptTimeout"}},
+		{name: "attemptTimeout beside a limit", changes: []change{set(int64(3), "spec", "delivery", "maxInFlight")}, want: "30s",
+			path: []string{"delivery", "attemptTimeout"}},
+		{name: "maxInFlight", want: int64(16), path: []string{"delivery", "maxInFlight"}},
+		{name: "requestsPerSecond", want: int64(50), path: []string{"delivery", "requestsPerSecond"}},
+		{name: "pollInterval", want: "2s", path: []string{"updates", "pollInterval"}},
+		{name: "maxPollInterval", want: "60s", path: []string{"updates", "maxPollInterval"}},
 	} {
-		if got, _, err := unstructured.NestedFieldNoCopy(u.Object, append([]string{"spec"}, c.path...)...); err != nil || got != c.want {
-			t.Errorf("default of %v = %v, %v; want %v", c.path, got, err, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			u := remoteAgent(c.changes...)
+			if err := try(t, s, u); err != nil {
+				t.Fatal(err)
+			}
+			if got, _, err := unstructured.NestedFieldNoCopy(u.Object, append([]string{"spec"}, c.path...)...); err != nil || got != c.want {
+				t.Errorf("%v = %v, %v; want %v", c.path, got, err, c.want)
+			}
+		})
+	}
+}
+
+func TestInterfaceDefaults(t *testing.T) {
+	s := cluster.Space(t)
+	u := remoteAgent(set([]any{part("url", "https://finance.example.com/a2a")}, "spec", "interfaces"))
+	if err := try(t, s, u); err != nil {
+		t.Fatal(err)
 	}
 	list, _, err := unstructured.NestedSlice(u.Object, "spec", "interfaces")
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/test/harness"
 )
@@ -73,6 +75,23 @@ func TestLostResponse(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A RemoteAgent that says nothing but where the agent is has the defaults, and with them the lookup.
+func TestLostResponseWithDefaults(t *testing.T) {
+	t.Parallel()
+	s := cluster.Space(t)
+	agent := harness.StartAgent(t, "--lose-responses=1", "--dedup=false")
+	s.StartManager()
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"cardURL": agent.URL}}}
+	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("RemoteAgent"))
+	u.SetNamespace(s.Namespace)
+	u.SetName(harness.AgentName)
+	s.Create(u, s.Reconciliation("d").MessageID("m-1").Build())
+	if d := s.AwaitPhase("d", v1alpha1.PhaseCompleted); d.Status.RecoveredBy != v1alpha1.RecoveredByLookup {
+		t.Errorf("recoveredBy = %q; want %q", d.Status.RecoveredBy, v1alpha1.RecoveredByLookup)
+	}
+	agent.Require("m-1", 1, 1)
 }
 
 // requireNeverSentAgain gives the operator every reason to send m-1 again: time, a change of the Delegation, a change of
