@@ -34,7 +34,7 @@ const (
 	drainTimeout = 20 * time.Second
 	// recordTimeout is how long it takes after that, at the most, to write them down.
 	recordTimeout = 8 * time.Second
-	agentWorkers = 4
+	agentWorkers  = 4
 )
 
 type options struct {
