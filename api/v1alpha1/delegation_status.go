@@ -5,6 +5,7 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // DelegationStatus is what is known of the message and of the task that the agent made of it.
@@ -65,6 +66,29 @@ type DelegationStatus struct {
 	//
 	// +optional
 	RecoveredBy Recovery `json:"recoveredBy,omitempty"`
+	// Question is the text with which the agent interrupted the task, while it waits for an answer; cut to 1 KiB.
+	//
+	// +optional
+	Question string `json:"question,omitempty"`
+	// Interruptions counts how often the agent asked.
+	//
+	// +optional
+	Interruptions int32 `json:"interruptions,omitempty"`
+	// AnsweredBy is the Delegation whose message is the answer to the latest question. It is claimed here, with the
+	// resourceVersion, before that message is sent, so that two answers to one question never both go out.
+	//
+	// +optional
+	AnsweredBy *Claim `json:"answeredBy,omitempty"`
+	// Duplicates are further tasks that the agent made of the same message; they are canceled.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=taskId
+	Duplicates []DuplicateTask `json:"duplicates,omitempty"`
+	// Resolution is the person's answer that was carried out.
+	//
+	// +optional
+	Resolution *ResolutionStatus `json:"resolution,omitempty"`
 	// Reply is the text of the agent's direct answer, where it made no task; cut to 4 KiB.
 	//
 	// +optional
@@ -83,12 +107,50 @@ type DelegationStatus struct {
 	//
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
-	// Conditions: Ready, Reconciling and Stalled follow kstatus; Delivered and Finished are explained at their constants.
+	// Conditions: Ready, Reconciling and Stalled follow kstatus; Delivered, InputRequired and Finished are explained at their constants.
 	//
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Claim is the right of one Delegation to answer one question.
+type Claim struct {
+	// Name and UID of the Delegation that holds it.
+	Name string `json:"name"`
+	// UID of the Delegation that holds it.
+	UID types.UID `json:"uid"`
+	// Interruption is the number of the question, from 1.
+	Interruption int32 `json:"interruption"`
+}
+
+// DuplicateTask is a task that the agent should not have made.
+type DuplicateTask struct {
+	// TaskID of the task.
+	TaskID string `json:"taskId"`
+	// Canceled is true once the agent has answered the request to cancel it.
+	//
+	// +optional
+	Canceled bool `json:"canceled,omitempty"`
+}
+
+// ResolutionStatus is a resolution that was carried out.
+type ResolutionStatus struct {
+	// Action that was taken.
+	Action ResolutionAction `json:"action"`
+	// TaskID is the task that was adopted.
+	//
+	// +optional
+	TaskID string `json:"taskId,omitempty"`
+	// Time at which it was carried out.
+	Time metav1.Time `json:"time"`
+	// Manager is the field manager that wrote spec.resolution; the API server's audit log has the user.
+	//
+	// +optional
+	Manager string `json:"manager,omitempty"`
+	// Attempt that it is about.
+	Attempt int32 `json:"attempt"`
 }
 
 // ArtifactStatus describes one artifact and where its content is. A small text is in the status itself, a larger one in

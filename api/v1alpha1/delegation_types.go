@@ -22,13 +22,14 @@ import (
 // +kubebuilder:printcolumn:name="Message-ID",type=string,priority=1,JSONPath=`.spec.messageId`
 // +kubebuilder:printcolumn:name="Context",type=string,priority=1,JSONPath=`.status.contextId`
 // +kubebuilder:printcolumn:name="Attempts",type=integer,priority=1,JSONPath=`.status.attempts`
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.spec.resolution) || (has(self.spec.resolution) && self.spec.resolution == oldSelf.spec.resolution) || !has(oldSelf.status) || !has(oldSelf.status.resolution) || (oldSelf.status.resolution.action == 'Resend' && oldSelf.status.phase == 'Unknown')",message="the resolution was carried out and is on record in status.resolution; it can't be changed any more",fieldPath=".spec.resolution"
 type Delegation struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec DelegationSpec `json:"spec"`
 	// +optional
-	Status DelegationStatus `json:"status,omitempty"`
+	Status DelegationStatus `json:"status,omitzero"`
 }
 
 // DelegationSpec is the message and the agent it goes to.
@@ -38,6 +39,10 @@ type Delegation struct {
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.contextId) || (has(self.contextId) && self.contextId == oldSelf.contextId)",message="contextId is immutable once set: it is part of the message that may have been sent; create a new Delegation for another conversation",fieldPath=".contextId"
 // +kubebuilder:validation:XValidation:rule="self.message == oldSelf.message",message="a messageId names one body: create a new Delegation, with refines to follow up",fieldPath=".message"
 // +kubebuilder:validation:XValidation:rule="has(self.acceptedOutputModes) == has(oldSelf.acceptedOutputModes) && (!has(self.acceptedOutputModes) || self.acceptedOutputModes == oldSelf.acceptedOutputModes)",message="acceptedOutputModes is immutable: it is part of the request that may have been sent; create a new Delegation",fieldPath=".acceptedOutputModes"
+// +kubebuilder:validation:XValidation:rule="has(self.continues) == has(oldSelf.continues) && (!has(self.continues) || self.continues == oldSelf.continues)",message="continues is immutable: the answer may be with the agent already; create a new Delegation",fieldPath=".continues"
+// +kubebuilder:validation:XValidation:rule="has(self.refines) == has(oldSelf.refines) && (!has(self.refines) || self.refines == oldSelf.refines)",message="refines is immutable: it is part of the message that may have been sent; create a new Delegation",fieldPath=".refines"
+// +kubebuilder:validation:XValidation:rule="!has(self.continues) || !has(self.refines)",message="continues answers a task that waits and refines follows up one that is done: set one of them"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.cancel) || !oldSelf.cancel || (has(self.cancel) && self.cancel)",message="a cancel can't be taken back: the agent may have it already; create a new Delegation",fieldPath=".cancel"
 type DelegationSpec struct {
 	// AgentRef names the RemoteAgent, in the same namespace, that the message goes to.
 	AgentRef AgentReference `json:"agentRef"`
@@ -70,6 +75,72 @@ type DelegationSpec struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=128
 	AcceptedOutputModes []string `json:"acceptedOutputModes,omitempty"`
+	// Continues names the Delegation whose task waits for an answer; this message is that answer (A2A 1.0, section 3.4.3:
+	// a message with the task's id). It waits for the task to ask. Of several answers to one question the oldest is sent.
+	//
+	// +optional
+	Continues *DelegationReference `json:"continues,omitempty"`
+	// Refines names Delegations whose finished tasks this message follows up: a new task in the same context that refers
+	// to theirs (A2A 1.0, Message.referenceTaskIds). It waits for them to finish.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Refines []DelegationReference `json:"refines,omitempty"`
+	// Suspend holds back the first attempt. It has no effect once there was one.
+	//
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+	// Cancel asks the agent to cancel the task, or keeps a message that was not sent from being sent. It can't be undone.
+	//
+	// +optional
+	Cancel bool `json:"cancel,omitempty"`
+	// ActiveDeadlineSeconds is how long, in seconds, the task may take from status.startTime. Past it the task is canceled
+	// and the Delegation fails.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
+	// TTLSecondsAfterFinished is how long, in seconds, a finished Delegation is kept. Absent means for ever. An Unknown one
+	// is not finished unless its resolution is Abandon.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
+	// DeliveryDeadline is how long, as a Go duration since the creation, delivery is tried. A message that certainly was
+	// not accepted by then is Undelivered; one whose outcome is open is Unknown.
+	//
+	// +optional
+	// +kubebuilder:default="72h"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="deliveryDeadline must be at least 1s"
+	DeliveryDeadline metav1.Duration `json:"deliveryDeadline,omitzero"`
+	// NotAfter is a time past which there is no first attempt: the Delegation is Undelivered then. It keeps an old manifest
+	// old when it is applied again. A messageId that the manifest brought is looked up at the agent all the same, and its
+	// task bound.
+	//
+	// +optional
+	NotAfter *metav1.Time `json:"notAfter,omitempty"`
+	// DeletionPolicy says what the deletion of the Delegation means for its task. Only the Delegation that made the task
+	// cancels it.
+	//
+	// +optional
+	// +kubebuilder:default=Cancel
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+	// OnUnknown says what happens when nothing can be found out about an attempt.
+	//
+	// +optional
+	// +kubebuilder:default=Escalate
+	OnUnknown UnknownPolicy `json:"onUnknown,omitempty"`
+	// Resolution is a person's answer to the phase Unknown. Once carried out it is on record in status.resolution.
+	//
+	// +optional
+	Resolution *Resolution `json:"resolution,omitempty"`
+	// Output says where the task's artifacts are kept.
+	//
+	// +optional
+	// +kubebuilder:default={}
+	Output Output `json:"output,omitzero"`
 }
 
 // AgentReference names a RemoteAgent in the Delegation's namespace.

@@ -23,7 +23,7 @@ type RemoteAgent struct {
 
 	Spec RemoteAgentSpec `json:"spec"`
 	// +optional
-	Status RemoteAgentStatus `json:"status,omitempty"`
+	Status RemoteAgentStatus `json:"status,omitzero"`
 }
 
 // RemoteAgentSpec describes an agent.
@@ -51,17 +51,17 @@ type RemoteAgentSpec struct {
 	//
 	// +optional
 	// +kubebuilder:default={}
-	Contract Contract `json:"contract,omitempty"`
+	Contract Contract `json:"contract,omitzero"`
 	// Delivery limits what is sent to the agent.
 	//
 	// +optional
 	// +kubebuilder:default={}
-	Delivery Delivery `json:"delivery,omitempty"`
+	Delivery Delivery `json:"delivery,omitzero"`
 	// Updates says how the tasks are followed.
 	//
 	// +optional
 	// +kubebuilder:default={}
-	Updates Updates `json:"updates,omitempty"`
+	Updates Updates `json:"updates,omitzero"`
 }
 
 // AgentInterface is one endpoint of an agent (A2A 1.0, AgentInterface).
@@ -75,7 +75,7 @@ type AgentInterface struct {
 	//
 	// +optional
 	// +kubebuilder:default=JSONRPC
-	// +kubebuilder:validation:Enum=JSONRPC
+	// +kubebuilder:validation:Enum=JSONRPC;HTTP+JSON;GRPC
 	ProtocolBinding string `json:"protocolBinding,omitempty"`
 	// ProtocolVersion of the endpoint.
 	//
@@ -116,8 +116,42 @@ type Contract struct {
 	//
 	// +optional
 	// +kubebuilder:default={}
-	TaskLookup TaskLookup `json:"taskLookup,omitempty"`
+	TaskLookup TaskLookup `json:"taskLookup,omitzero"`
+	// ContextID says who names the conversation. With Client the operator names it where a Delegation does not; with Server
+	// it leaves that to the agent, and lost tasks are looked up by time.
+	//
+	// +optional
+	// +kubebuilder:default=Client
+	ContextID ContextIDOwner `json:"contextId,omitempty"`
+	// WhileWorking says whether a message that continues a task may be sent while the agent works on it, or waits until the
+	// agent asks.
+	//
+	// +optional
+	// +kubebuilder:default=Wait
+	WhileWorking WhileWorking `json:"whileWorking,omitempty"`
 }
+
+// ContextIDOwner says who names a conversation.
+//
+// +kubebuilder:validation:Enum=Client;Server
+type ContextIDOwner string
+
+// The owners of contextIds.
+const (
+	ContextIDClient ContextIDOwner = "Client"
+	ContextIDServer ContextIDOwner = "Server"
+)
+
+// WhileWorking says what becomes of a message to a task that is being worked on.
+//
+// +kubebuilder:validation:Enum=Wait;Send
+type WhileWorking string
+
+// The ways with a task that is being worked on.
+const (
+	WhileWorkingWait WhileWorking = "Wait"
+	WhileWorkingSend WhileWorking = "Send"
+)
 
 // DeduplicationMode says what an agent does with a messageId that it has seen.
 //
@@ -143,7 +177,7 @@ type Deduplication struct {
 	// +optional
 	// +kubebuilder:default="72h"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="retention must be at least 1s"
-	Retention metav1.Duration `json:"retention,omitempty"`
+	Retention metav1.Duration `json:"retention,omitzero"`
 }
 
 // LookupMode says what it proves when ListTasks does not show a message.
@@ -173,7 +207,7 @@ type TaskLookup struct {
 	// +optional
 	// +kubebuilder:default="60s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="settle must not be negative"
-	Settle metav1.Duration `json:"settle,omitempty"`
+	Settle metav1.Duration `json:"settle,omitzero"`
 }
 
 // Delivery limits what is sent to the agent.
@@ -183,7 +217,7 @@ type Delivery struct {
 	// +optional
 	// +kubebuilder:default="30s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('1h')",message="attemptTimeout must be from 100ms to 1h"
-	AttemptTimeout metav1.Duration `json:"attemptTimeout,omitempty"`
+	AttemptTimeout metav1.Duration `json:"attemptTimeout,omitzero"`
 	// MaxInFlight bounds the calls that are out to the agent at once.
 	//
 	// +optional
@@ -207,100 +241,13 @@ type Updates struct {
 	// +optional
 	// +kubebuilder:default="2s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms')",message="pollInterval must be at least 100ms"
-	PollInterval metav1.Duration `json:"pollInterval,omitempty"`
+	PollInterval metav1.Duration `json:"pollInterval,omitzero"`
 	// MaxPollInterval is what it grows to, as a Go duration.
 	//
 	// +optional
 	// +kubebuilder:default="60s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms')",message="maxPollInterval must be at least 100ms"
-	MaxPollInterval metav1.Duration `json:"maxPollInterval,omitempty"`
-}
-
-// DeduplicationSource says where the effective deduplication mode comes from.
-//
-// +kubebuilder:validation:Enum=Declared;AgentCard
-type DeduplicationSource string
-
-// The sources.
-const (
-	// DeduplicationDeclared: spec.contract.deduplication.
-	DeduplicationDeclared DeduplicationSource = "Declared"
-	// DeduplicationAgentCard: the agent card's extension, or its absence.
-	DeduplicationAgentCard DeduplicationSource = "AgentCard"
-)
-
-// RemoteAgentStatus is what is known of an agent.
-type RemoteAgentStatus struct {
-	// ObservedGeneration is the generation of the spec that this status speaks of.
-	//
-	// +optional
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Endpoint is the interface in use.
-	//
-	// +optional
-	Endpoint *AgentInterface `json:"endpoint,omitempty"`
-	// Card is what the agent's card says.
-	//
-	// +optional
-	Card *CardStatus `json:"card,omitempty"`
-	// Deduplication in force.
-	//
-	// +optional
-	Deduplication *DeduplicationStatus `json:"deduplication,omitempty"`
-	// Conditions: Ready, Reconciling and Stalled follow kstatus.
-	//
-	// +optional
-	// +listType=map
-	// +listMapKey=type
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
-}
-
-// CardStatus is what the agent's card says.
-type CardStatus struct {
-	// Name of the agent.
-	//
-	// +optional
-	Name string `json:"name,omitempty"`
-	// Version of the agent.
-	//
-	// +optional
-	Version string `json:"version,omitempty"`
-	// Interfaces that the card offers, in its order.
-	//
-	// +optional
-	// +listType=atomic
-	Interfaces []CardInterface `json:"interfaces,omitempty"`
-	// Skills are the ids of the agent's skills.
-	//
-	// +optional
-	// +listType=atomic
-	Skills []string `json:"skills,omitempty"`
-}
-
-// CardInterface is one interface as the card gives it, usable or not.
-type CardInterface struct {
-	// URL as it stands in the card.
-	URL string `json:"url"`
-	// ProtocolBinding as it stands in the card.
-	//
-	// +optional
-	ProtocolBinding string `json:"protocolBinding,omitempty"`
-	// ProtocolVersion as it stands in the card.
-	//
-	// +optional
-	ProtocolVersion string `json:"protocolVersion,omitempty"`
-}
-
-// DeduplicationStatus is the deduplication in force.
-type DeduplicationStatus struct {
-	// Mode in force.
-	Mode DeduplicationMode `json:"mode"`
-	// Retention in force.
-	//
-	// +optional
-	Retention *metav1.Duration `json:"retention,omitempty"`
-	// Source of the mode.
-	Source DeduplicationSource `json:"source"`
+	MaxPollInterval metav1.Duration `json:"maxPollInterval,omitzero"`
 }
 
 // RemoteAgentList is a list of RemoteAgents.

@@ -9,6 +9,8 @@ const (
 	AttemptAnnotation = "a2a.delegation.dev/attempt"
 	// DeliveryFinalizer holds a Delegation until the operator has settled what it may have started at the agent.
 	DeliveryFinalizer = "a2a.delegation.dev/delivery"
+	// InUseFinalizer holds a RemoteAgent until no Delegation needs it any more: without it their tasks could not be canceled.
+	InUseFinalizer = "a2a.delegation.dev/in-use"
 	// DeduplicationExtensionURI names the agent card extension by which an agent says that it deduplicates messages by
 	// messageId. Its parameter retention is a Go duration string.
 	DeduplicationExtensionURI = "https://a2a.delegation.dev/extensions/message-deduplication/v1"
@@ -89,7 +91,7 @@ func (s TaskState) Interrupted() bool {
 
 // Recovery names the way in which a Delegation whose first response was lost found its task.
 //
-// +kubebuilder:validation:Enum=Replay;Lookup
+// +kubebuilder:validation:Enum=Replay;Lookup;Resolution
 type Recovery string
 
 // The ways of recovery.
@@ -98,6 +100,8 @@ const (
 	RecoveredByReplay Recovery = "Replay"
 	// RecoveredByLookup: the task was found by its history in the agent's list of tasks.
 	RecoveredByLookup Recovery = "Lookup"
+	// RecoveredByResolution: a person named the task.
+	RecoveredByResolution Recovery = "Resolution"
 )
 
 // Condition types. Ready, Reconciling and Stalled follow kstatus.
@@ -108,6 +112,11 @@ const (
 	// ConditionDelivered is True once the agent is known to have the message, False while it certainly has not, and
 	// Unknown while an attempt has no known outcome.
 	ConditionDelivered = "Delivered"
+	// ConditionInputRequired is True while the agent waits for a message that continues the task.
+	ConditionInputRequired = "InputRequired"
+	// ConditionContractHonored of a RemoteAgent is False once it made several tasks of one message although it promised to
+	// deduplicate.
+	ConditionContractHonored = "ContractHonored"
 	// ConditionFinished is True once nothing more will happen to the Delegation.
 	ConditionFinished = "Finished"
 )

@@ -1,0 +1,95 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// DeduplicationSource says where the effective deduplication mode comes from.
+//
+// +kubebuilder:validation:Enum=Declared;AgentCard
+type DeduplicationSource string
+
+// The sources.
+const (
+	// DeduplicationDeclared: spec.contract.deduplication.
+	DeduplicationDeclared DeduplicationSource = "Declared"
+	// DeduplicationAgentCard: the agent card's extension, or its absence.
+	DeduplicationAgentCard DeduplicationSource = "AgentCard"
+)
+
+// RemoteAgentStatus is what is known of an agent.
+type RemoteAgentStatus struct {
+	// ObservedGeneration is the generation of the spec that this status speaks of.
+	//
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Endpoint is the interface in use.
+	//
+	// +optional
+	Endpoint *AgentInterface `json:"endpoint,omitempty"`
+	// Card is what the agent's card says.
+	//
+	// +optional
+	Card *CardStatus `json:"card,omitempty"`
+	// Deduplication in force.
+	//
+	// +optional
+	Deduplication *DeduplicationStatus `json:"deduplication,omitempty"`
+	// Conditions: Ready, Reconciling and Stalled follow kstatus.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// CardStatus is what the agent's card says.
+type CardStatus struct {
+	// Name of the agent.
+	//
+	// +optional
+	Name string `json:"name,omitempty"`
+	// Version of the agent.
+	//
+	// +optional
+	Version string `json:"version,omitempty"`
+	// Interfaces that the card offers, in its order.
+	//
+	// +optional
+	// +listType=atomic
+	Interfaces []CardInterface `json:"interfaces,omitempty"`
+	// Skills are the ids of the agent's skills.
+	//
+	// +optional
+	// +listType=atomic
+	Skills []string `json:"skills,omitempty"`
+}
+
+// CardInterface is one interface as the card gives it, usable or not.
+type CardInterface struct {
+	// URL as it stands in the card.
+	URL string `json:"url"`
+	// ProtocolBinding as it stands in the card.
+	//
+	// +optional
+	ProtocolBinding string `json:"protocolBinding,omitempty"`
+	// ProtocolVersion as it stands in the card.
+	//
+	// +optional
+	ProtocolVersion string `json:"protocolVersion,omitempty"`
+}
+
+// DeduplicationStatus is the deduplication in force.
+type DeduplicationStatus struct {
+	// Mode in force.
+	Mode DeduplicationMode `json:"mode"`
+	// Retention in force.
+	//
+	// +optional
+	Retention *metav1.Duration `json:"retention,omitempty"`
+	// Source of the mode.
+	Source DeduplicationSource `json:"source"`
+}
