@@ -29,10 +29,18 @@ type Attempt struct {
 	Deadline time.Time `json:"deadline"`
 	// Endpoint is the digest of the endpoint that it goes to.
 	Endpoint string `json:"endpoint"`
+	// Elsewhere says that an earlier attempt of open outcome went to another endpoint, where no search leads any more.
+	Elsewhere bool `json:"elsewhere,omitempty"`
 	// Body is the digest of the message; it is the same for all attempts.
 	Body string `json:"body"`
 	// Credentials is the version of the credentials that it carries; empty without any.
 	Credentials string `json:"credentials,omitempty"`
+	// Task and References are the tasks that the message continues and follows up.
+	Task       string   `json:"task,omitempty"`
+	References []string `json:"references,omitempty"`
+	// Before is the time of the interruption that the message answers, as the agent gave it: a task that still shows it
+	// has not taken the message.
+	Before *time.Time `json:"before,omitempty"`
 }
 
 // Annotate writes the attempt into the journal of d.

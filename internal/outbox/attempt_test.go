@@ -115,7 +115,7 @@ func TestJournalledRoundTrip(t *testing.T) {
 	if !got.Started.Equal(a.Started) {
 		t.Errorf("started %s, want %s", got.Started, a.Started)
 	}
-	if got.Started = fullAttempt().Started; *got != fullAttempt() {
+	if got.Started = fullAttempt().Started; !reflect.DeepEqual(*got, fullAttempt()) {
 		t.Errorf("%+v, want %+v", *got, fullAttempt())
 	}
 }
@@ -157,7 +157,7 @@ func TestUnreadableJournal(t *testing.T) {
 				t.Errorf("read %+v, want an error", got)
 			}
 			token, err := Fence(journal(text), "6", fullAttempt())
-			if err == nil || token != (Token{}) {
+			if err == nil || !reflect.DeepEqual(token, Token{}) {
 				t.Errorf("token for %+v, want an error", token.Attempt())
 			}
 		})
@@ -202,7 +202,7 @@ func TestFence(t *testing.T) {
 			if c.err != nil {
 				want = Attempt{}
 			}
-			if token.Attempt() != want {
+			if !reflect.DeepEqual(token.Attempt(), want) {
 				t.Errorf("the token is for %+v, want %+v", token.Attempt(), want)
 			}
 		})
@@ -214,13 +214,13 @@ func TestTokenHoldsWhatWasWritten(t *testing.T) {
 	asked := fullAttempt()
 	asked.Deadline = asked.Deadline.Add(time.Hour)
 	token, err := Fence(written(t, fullAttempt()), "6", asked)
-	if err != nil || token.Attempt() != fullAttempt() {
+	if err != nil || !reflect.DeepEqual(token.Attempt(), fullAttempt()) {
 		t.Errorf("the token is for %+v with error %v, want %+v", token.Attempt(), err, fullAttempt())
 	}
 }
 
 func TestZeroToken(t *testing.T) {
-	if got := (Token{}).Attempt(); got != (Attempt{}) {
+	if got := (Token{}).Attempt(); !reflect.DeepEqual(got, Attempt{}) {
 		t.Errorf("the zero token is for %+v", got)
 	}
 }

@@ -18,10 +18,21 @@ const (
 
 	maxRetryAfter = 15 * time.Minute
 
+	// maxBusyAttempts is how many attempts an agent is given to take a message that its task waits for: some five minutes.
+	maxBusyAttempts = 10
+
+	// maxResends is how many copies onUnknown: Resend sends at the most before a person has to decide: each may be a task.
+	maxResends = 5
+
 	minLookupInterval = time.Second
 	maxLookupInterval = 30 * time.Second
 	// unknownLookupInterval is how often a message of unknown outcome is looked up again.
 	unknownLookupInterval = 10 * time.Minute
+
+	// lookupSkew is how far the agent's clock may be behind.
+	lookupSkew = 5 * time.Minute
+	// deadlineGrace is how long a task past its active deadline is asked to cancel before the Delegation fails.
+	deadlineGrace = time.Minute
 
 	// taskLostAfter is how long an agent must deny a task that it once named before the operator believes it.
 	taskLostAfter = time.Minute

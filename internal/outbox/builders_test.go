@@ -104,8 +104,11 @@ func (w *world) result(call Call, outcome Outcome) *world {
 	if outcome != Accepted {
 		r.Reason, r.Detail = string(outcome)+"Reason", "the detail"
 	}
-	if call == CallSend {
+	switch call {
+	case CallSend:
 		r.Attempt = 1
+	case CallCancel:
+		r.TaskID = "t-5a"
 	}
 	w.Result = r
 	return w

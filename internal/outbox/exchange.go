@@ -44,8 +44,11 @@ type Exchange struct {
 	Detail string
 	// RetryAfter is how long the agent asked to be left alone (RFC 9110, section 10.2.3); 0 where it did not.
 	RetryAfter time.Duration
-	// Task is the agent's task, where it answered with one.
+	// Task is the agent's task, where it answered with one. For a message that was refused it is the task that the message
+	// was to continue.
 	Task *Task
+	// Others are further tasks that the agent made of the same message.
+	Others []string
 	// Reply is the text of the agent's direct Message, where it made no task.
 	Reply *string
 }
@@ -86,7 +89,9 @@ type ArtifactPart struct {
 // Query says which message a lookup searches for.
 type Query struct {
 	MessageID string
+	// ContextID narrows the search to one conversation, After to tasks that changed since; either may be missing.
 	ContextID string
+	After     time.Time
 }
 
 // Call is a kind of request that the operator makes to an agent.
@@ -107,6 +112,10 @@ type Result struct {
 	Call Call
 	// Attempt is the number of the attempt that a CallSend made.
 	Attempt int32
+	// TaskID is the task that a CallGet or a CallCancel was about.
+	TaskID string
+	// Credentials is the version of the credentials that the call carried.
+	Credentials string
 	// Started and At are when the call began and ended.
 	Started time.Time
 	At      time.Time

@@ -19,6 +19,8 @@ type Input struct {
 	Delegation *v1alpha1.Delegation
 	// Agent is what the RemoteAgent says.
 	Agent Agent
+	// Related are the other Delegations that it depends on.
+	Related Related
 	// Body is the message as it would be sent now.
 	Body Body
 	// Running is the call that this process has queued or out for the Delegation.
@@ -51,6 +53,26 @@ type Agent struct {
 	AttemptTimeout time.Duration
 	// Credentials is the version of the credentials in use; empty without any.
 	Credentials string
+	// NamesContexts says that the agent names the conversations, not the operator.
+	NamesContexts bool
+	// TakesWhileWorking says that a message may go to a task that is being worked on.
+	TakesWhileWorking bool
+}
+
+// Related are the other Delegations that a decision depends on.
+type Related struct {
+	// Root is the Delegation that made the task that spec.continues leads to; nil where there is none.
+	Root *v1alpha1.Delegation
+	// Holder is the Delegation that holds the claim to Root's latest question; nil where it is gone or nobody does.
+	Holder *v1alpha1.Delegation
+	// Ahead names an older answer to Root's task that waits to be sent; empty without any.
+	Ahead string
+	// Refined are the Delegations of spec.refines, in order; nil for one that is not there.
+	Refined []*v1alpha1.Delegation
+	// SameMessage are Delegations to the same endpoint with the same messageId; SameContext those of other namespaces with
+	// the same contextId.
+	SameMessage []*v1alpha1.Delegation
+	SameContext []*v1alpha1.Delegation
 }
 
 // Body is the message as it would be sent now.
@@ -67,11 +89,22 @@ type Action interface{ isAction() }
 // Send journals an attempt, together with the ids of the message, and then sends it. Started and Deadline of the attempt
 // are stamped when the attempt begins, so that time in a queue does not eat them up.
 type Send struct {
-	Attempt   Attempt
-	MessageID string
-	ContextID string
-	Timeout   time.Duration
+	Attempt  Attempt
+	Envelope Envelope
+	Timeout  time.Duration
+	// Until is when the attempt has to have begun: one that waited longer for its turn is decided on anew. Zero for never.
+	Until time.Time
 }
+
+// Claim writes the claim into the status of the Delegation that asks, with the resourceVersion it was read with: of two
+// answers that claim at once, one conflicts.
+type Claim struct {
+	Root  *v1alpha1.Delegation
+	Claim v1alpha1.Claim
+}
+
+// Delete deletes the Delegation, whose time to live is over.
+type Delete struct{}
 
 // Ask makes a call that changes nothing at the agent, or cancels a task; it may be repeated at will.
 type Ask struct {
@@ -88,7 +121,10 @@ type Record struct {
 	// Settles says that the write holds all that the Result proved, which may be forgotten after it. Other results are
 	// kept: the pace of further calls depends on them.
 	Settles bool
-	Event   *Event
+	// Protects says that the object has no finalizer yet and the status names a task: the finalizer is to be written
+	// first, so that a deletion can't leave the task behind.
+	Protects bool
+	Event    *Event
 }
 
 // Event is a Kubernetes Event.
@@ -98,8 +134,11 @@ type Event struct {
 	Message string
 }
 
-// Follow keeps a fresh view of a task and decides anew when it changes.
-type Follow struct{ TaskID string }
+// Follow keeps a fresh view of a task and decides anew when it changes, and at Until unless that is zero.
+type Follow struct {
+	TaskID string
+	Until  time.Time
+}
 
 // Wait does nothing until a time, or until something changes where Until is zero.
 type Wait struct{ Until time.Time }
@@ -108,22 +147,10 @@ type Wait struct{ Until time.Time }
 type Release struct{ Event *Event }
 
 func (Send) isAction()    {}
+func (Claim) isAction()   {}
+func (Delete) isAction()  {}
 func (Ask) isAction()     {}
 func (Record) isAction()  {}
 func (Follow) isAction()  {}
 func (Wait) isAction()    {}
 func (Release) isAction() {}
-
-// Identity returns the ids under which the message of d goes out: its own, or those that the first attempt will write.
-// A missing messageId becomes the object's UID, which is unique and in etcd already, so that two replicas that mint at
-// once mint the same one.
-func Identity(d *v1alpha1.Delegation) (messageID, contextID string) {
-	messageID, contextID = d.Spec.MessageID, d.Spec.ContextID
-	if messageID == "" {
-		messageID = string(d.UID)
-	}
-	if contextID == "" {
-		contextID = "c-" + messageID
-	}
-	return messageID, contextID
-}

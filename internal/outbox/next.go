@@ -18,25 +18,26 @@ import (
 type decision struct {
 	in      Input
 	attempt *Attempt
-	// messageID and contextID are the ids under which the message goes out.
-	messageID string
-	contextID string
+	// to is the envelope under which the message goes out.
+	to Envelope
 }
 
 // Next returns the one action that may be taken now. It is called again after every action, with what that brought, until
 // it returns Wait or Follow; calling it twice with the same input gives the same answer.
 func Next(in Input) Action {
 	c := &decision{in: in}
-	c.messageID, c.contextID = Identity(in.Delegation)
 	if err := c.readJournal(); err != nil {
 		return c.unreadable(err)
 	}
+	if a := c.duplicates(); a != nil {
+		return a
+	}
 	switch status := &in.Delegation.Status; {
-	case status.Phase.Finished():
+	case Over(status):
 		return c.finished()
 	case status.TaskID == "" && c.answered():
 		return c.bind()
-	case in.Running == CallSend || in.Running == CallFind || in.Running == CallCancel:
+	case in.Running != CallNone:
 		return Wait{}
 	case in.Delegation.DeletionTimestamp != nil:
 		return c.deleting()
@@ -49,6 +50,11 @@ func Next(in Input) Action {
 	}
 }
 
+// Over reports whether nothing more is to come: a finished phase, or an Unknown one that a person gave up.
+func Over(s *v1alpha1.DelegationStatus) bool {
+	return s.Phase.Finished() || (s.Phase == v1alpha1.PhaseUnknown && meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionFinished))
+}
+
 // readJournal reads the latest attempt. One that can't be read matters only while the message has no task.
 func (c *decision) readJournal() error {
 	d := c.in.Delegation
@@ -57,6 +63,7 @@ func (c *decision) readJournal() error {
 		err = nil
 	}
 	c.attempt = attempt
+	c.to = address(d, attempt, c.in.Related, c.in.Agent.NamesContexts)
 	if c.attempt == nil && err == nil && c.mayHaveBeenSent() {
 		c.attempt = c.lostAttempt()
 	}
@@ -73,18 +80,34 @@ func (c *decision) mayHaveBeenSent() bool {
 // lostAttempt stands in for a journal that was dropped. Its deadline is over: who drops a journal by hand is not sending.
 func (c *decision) lostAttempt() *Attempt {
 	d := c.in.Delegation
-	a := &Attempt{Number: max(d.Status.Attempts, 1), Body: d.Status.BodyDigest, First: d.CreationTimestamp.Time}
-	if last := d.Status.LastAttemptTime; last != nil {
-		a.First = last.Time
+	a := &Attempt{Number: max(d.Status.Attempts, 1), Body: d.Status.BodyDigest, First: d.CreationTimestamp.Time, Task: c.to.TaskID}
+	if began := d.Status.FirstAttemptTime; began != nil {
+		a.First = began.Time
 	}
-	a.Started, a.Deadline = a.First, a.First
+	a.Started = a.First
+	if last := d.Status.LastAttemptTime; last != nil {
+		a.Started = last.Time
+	}
+	a.Deadline = a.Started
+	if cond := c.deliveredCondition(); d.Status.Attempts > 0 && cond != nil && cond.Status == metav1.ConditionFalse && cond.Reason != ReasonNotSent {
+		// What failed is on record, and the journal that was dropped may have had one more.
+		a.Number++
+	}
 	return a
 }
 
 // answered reports whether this process holds the agent's Task or Message for a message that is not bound.
 func (c *decision) answered() bool {
 	r := c.in.Result
-	return r != nil && r.Outcome == Accepted && (r.Call == CallSend || r.Call == CallFind)
+	if r == nil || r.Outcome != Accepted {
+		return false
+	}
+	return r.Call == CallSend || r.Call == CallFind || (r.Call == CallGet && c.holds(r.Task))
+}
+
+// holds reports whether a task is the one that the message continues, and has the message.
+func (c *decision) holds(t *Task) bool {
+	return t != nil && c.to.TaskID != "" && t.ID == c.to.TaskID && slices.Contains(t.History, c.to.MessageID)
 }
 
 // result returns the last finished call where it was one of this kind.
@@ -95,62 +118,28 @@ func (c *decision) result(call Call) *Result {
 	return nil
 }
 
-// unsent is a message that never left.
-func (c *decision) unsent() Action {
-	if p := c.problem(); p != nil {
-		return c.pending(p)
-	}
-	return c.send(1, c.in.Now)
-}
-
-// journalFailed returns the problem of an attempt that the API server did not take into the journal; nothing was sent.
-func (c *decision) journalFailed(n int32) (*Problem, time.Time) {
-	r := c.result(CallSend)
-	if r == nil || r.Attempt != n || r.Outcome != NotSent {
-		return nil, time.Time{}
-	}
-	return &Problem{Reason: r.Reason, Message: "the attempt can't be journalled, and what isn't is not sent: " + r.Detail},
-		r.At.Add(journalRetry)
-}
-
-// problem is what keeps a message from being sent: the agent's first, since it hides the other.
-func (c *decision) problem() *Problem {
-	if c.in.Agent.Problem != nil {
-		return c.in.Agent.Problem
-	}
-	return c.in.Body.Problem
-}
-
-// send plans attempt n.
-func (c *decision) send(n int32, first time.Time) Action {
-	if p, retry := c.journalFailed(n); p != nil && c.in.Now.Before(retry) {
-		if n == 1 {
-			return until(c.pending(p), retry)
-		}
-		return until(c.held(p), retry)
-	}
-	return Send{
-		Attempt: Attempt{
-			Number: n, Holder: c.in.Self, First: first,
-			Endpoint: c.in.Agent.Endpoint, Body: c.in.Body.Digest, Credentials: c.in.Agent.Credentials,
-		},
-		MessageID: c.messageID, ContextID: c.contextID, Timeout: c.in.Agent.AttemptTimeout,
-	}
-}
-
 func (c *decision) draft() *draft {
+	d := c.in.Delegation
 	return &draft{
-		DelegationStatus: *c.in.Delegation.Status.DeepCopy(),
-		now:              c.in.Now, generation: c.in.Delegation.Generation,
+		DelegationStatus: *d.Status.DeepCopy(), now: c.in.Now, generation: d.Generation, cancelAsked: d.Spec.Cancel,
+		remedy: "; to remove it: " + c.kubectl("delete"),
 	}
+}
+
+// kubectl returns a command on this Delegation.
+func (c *decision) kubectl(verb string) string {
+	return fmt.Sprintf("kubectl %s delegation -n %s %s", verb, c.in.Delegation.Namespace, c.in.Delegation.Name)
 }
 
 // pending notes why a message that certainly was not accepted has to wait.
 func (c *decision) pending(p *Problem) Action {
 	s := c.draft()
-	s.delivered(metav1.ConditionFalse, p.Reason, "the message has not been sent")
+	if c.attempt == nil {
+		s.NextAttemptTime = nil
+	}
+	s.delivered(metav1.ConditionFalse, p.Reason, "the message has not been accepted")
 	s.set(v1alpha1.PhasePending, p.Reason, p.Message)
-	return c.commit(s, Wait{})
+	return c.commit(s, c.expiry())
 }
 
 // hold notes why the Delegation stays in its phase.
@@ -160,21 +149,42 @@ func (c *decision) hold(phase v1alpha1.Phase, reason, message string, then Actio
 	return c.commit(s, then)
 }
 
-func (c *decision) unreadable(err error) Action {
-	d := c.in.Delegation
-	return c.hold(v1alpha1.PhaseUnknown, ReasonJournalUnreadable, fmt.Sprintf(
-		"%v; restore it, or remove it to have the message looked up: kubectl annotate delegation -n %s %s %s-",
-		err, d.Namespace, d.Name, v1alpha1.AttemptAnnotation), Wait{})
+// refuse ends a message that certainly was not accepted.
+func (c *decision) refuse(phase v1alpha1.Phase, reason, message string) Action {
+	s := c.draft()
+	s.delivered(metav1.ConditionFalse, reason, "the message was never accepted")
+	s.set(phase, reason, message)
+	return c.commit(s, Wait{})
 }
 
+func (c *decision) unreadable(err error) Action {
+	return c.hold(v1alpha1.PhaseUnknown, ReasonJournalUnreadable, fmt.Sprintf(
+		"%v; restore it, or remove it to have the message looked up: %s %s-", err, c.kubectl("annotate"), v1alpha1.AttemptAnnotation), Wait{})
+}
+
+// finished is a Delegation at rest: it is only noted that a changed spec was seen, and its time to live runs.
 func (c *decision) finished() Action {
 	d := c.in.Delegation
-	if d.DeletionTimestamp != nil && slices.Contains(d.Finalizers, v1alpha1.DeliveryFinalizer) {
+	if d.DeletionTimestamp != nil {
+		if !slices.Contains(d.Finalizers, v1alpha1.DeliveryFinalizer) {
+			return Wait{}
+		}
+		if cond := c.deliveredCondition(); cond != nil && cond.Status == metav1.ConditionUnknown {
+			return c.abandon("its outcome is unknown")
+		}
 		return Release{}
 	}
 	s := c.draft()
 	s.ObservedGeneration = d.Generation
-	return c.commit(s, Wait{})
+	var then Action = Wait{}
+	if ttl := d.Spec.TTLSecondsAfterFinished; ttl != nil && d.Status.CompletionTime != nil {
+		end := d.Status.CompletionTime.Add(time.Duration(*ttl) * time.Second)
+		if !c.in.Now.Before(end) {
+			return Delete{}
+		}
+		then = Wait{Until: end}
+	}
+	return c.commit(s, then)
 }
 
 // readyReason is the reason of the condition Ready, "" without one.

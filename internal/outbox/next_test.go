@@ -90,6 +90,12 @@ func recovered(by v1alpha1.Recovery) func(*testing.T, Action, *v1alpha1.Delegati
 	}
 }
 
+func minted() *world {
+	w := newWorld()
+	w.Delegation.Spec.MessageID = ""
+	return w
+}
+
 func unsentRows() []row {
 	noAgent, noBody, failed := newWorld(), newWorld(), newWorld().result(CallSend, NotSent)
 	noAgent.Agent.Problem = &Problem{Reason: "AgentNotFound", Message: "create it"}
@@ -97,7 +103,12 @@ func unsentRows() []row {
 	running := newWorld()
 	running.Running = CallSend
 	return []row{
-		{name: "a new message is sent without a status write", world: newWorld(), want: Send{}, check: sends(1)},
+		{name: "a new message is sent without a status write", world: minted(), want: Send{}, check: sends(1)},
+		{name: "one that the manifest names is looked up first", world: newWorld(), want: Ask{}},
+		{name: "and sent when the agent does not know it", world: newWorld().result(CallFind, Absent), want: Send{}, check: sends(1)},
+		{name: "or can't tell", world: newWorld().result(CallFind, Refused), want: Send{}, check: sends(1)},
+		{name: "and not sent while the agent can't be asked", world: newWorld().result(CallFind, Ambiguous), want: Wait{}, writes: 1, phase: v1alpha1.PhasePending, reason: ReasonAgentUnreachable},
+		{name: "a task of it from before is bound without a send", world: newWorld().task(CallFind, "t-5a", v1alpha1.TaskStateWorking, start), want: Follow{}, writes: 1, phase: v1alpha1.PhaseWorking, reason: "Working", check: recovered(v1alpha1.RecoveredByLookup)},
 		{name: "while the send is out nothing is done", world: running, want: Wait{}},
 		{name: "without its agent it waits", world: noAgent, want: Wait{}, writes: 1, phase: v1alpha1.PhasePending, reason: "AgentNotFound", check: delivered(metav1.ConditionFalse)},
 		{name: "without its content it waits", world: noBody, want: Wait{}, writes: 1, phase: v1alpha1.PhasePending, reason: "MessageSourceNotFound"},

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
@@ -17,9 +16,11 @@ import (
 func (c *decision) recover() Action {
 	switch {
 	case c.in.Agent.Problem != nil:
-		return c.held(c.in.Agent.Problem)
-	case c.replayable():
+		return c.untilEnd(c.held(c.in.Agent.Problem))
+	case c.replayable() && c.in.Body.Problem == nil && (!c.changed() || c.in.Delegation.DeletionTimestamp == nil):
 		return c.replay()
+	case c.to.TaskID != "":
+		return c.evidence()
 	case c.in.Agent.Lookup == v1alpha1.LookupNone || c.in.Agent.Lookup == "":
 		return c.giveUpAt(c.attempt.Deadline)
 	default:
@@ -31,6 +32,9 @@ func (c *decision) recover() Action {
 // deduplicates and still remembers the first copy when this one ends.
 func (c *decision) replayable() bool {
 	a := c.in.Agent
+	if c.withdrawn() {
+		return false
+	}
 	return a.Deduplicates && c.in.Now.Add(a.AttemptTimeout).Before(c.attempt.First.Add(a.Retention))
 }
 
@@ -54,32 +58,71 @@ func (c *decision) lookup() Action {
 	case r.Outcome == Refused:
 		return c.giveUpAt(c.attempt.Deadline)
 	case r.Outcome == Absent && !r.Started.Before(settled):
-		if c.in.Agent.Lookup == v1alpha1.LookupAuthoritative && c.attempt.Endpoint == c.in.Agent.Endpoint && r.Reason != ReasonHistoryMissing {
-			return c.refute()
+		if c.in.Agent.Lookup == v1alpha1.LookupAuthoritative && c.attempt.Endpoint == c.in.Agent.Endpoint && !c.attempt.Elsewhere && r.Reason != ReasonHistoryMissing {
+			return c.refute("the agent's tasks do not show the message, and its owner promised that they would")
 		}
 		return c.unknown()
 	}
-	next := r.At.Add(min(max(r.At.Sub(c.attempt.Started)/2, minLookupInterval), maxLookupInterval))
-	if r.Outcome == Absent && next.After(settled) {
+	return c.lookAgain(r, settled, c.find())
+}
+
+// evidence looks at the task that the message continues, which tells more than a search: the message in its history is
+// an answer, and so is a task that still asks the question that it asked before the attempt.
+func (c *decision) evidence() Action {
+	ask := Ask{Call: CallGet, TaskID: c.to.TaskID}
+	r := c.result(CallGet)
+	if r == nil {
+		return c.noteLookup(nil, ask)
+	}
+	settled := c.attempt.Deadline.Add(c.in.Agent.Settle)
+	if conclusive := r.Outcome == Accepted || r.Outcome == Absent; conclusive && !r.Started.Before(settled) {
+		if r.Task != nil && r.Task.State.Interrupted() && c.attempt.Before != nil && r.Task.Timestamp.Truncate(time.Microsecond).Equal(*c.attempt.Before) {
+			return c.refute("the task still asks the question that it asked before the attempt")
+		}
+		return c.unknown()
+	}
+	return c.lookAgain(r, settled, ask)
+}
+
+// lookAgain paces the search: often at first, seldom later, and once more when the outcome has settled.
+func (c *decision) lookAgain(r *Result, settled time.Time, ask Action) Action {
+	next := r.At.Add(lookupPace(r.At.Sub(c.attempt.Started)))
+	conclusive := r.Outcome == Absent || r.Outcome == Accepted
+	if conclusive && next.After(settled) {
 		next = settled
 	}
 	if c.in.Now.Before(next) {
-		return c.noteLookup(r, Wait{Until: next})
+		return c.noteLookup(r, c.untilEnd(Wait{Until: next}))
 	}
-	return c.find()
+	return ask
+}
+
+// lookupPace is the time between two lookups that have been going on for a time.
+func lookupPace(since time.Duration) time.Duration {
+	return min(max(since/2, minLookupInterval), maxLookupInterval)
 }
 
 // refute records that no attempt so far was accepted, on the word of the agent's owner, so that the message may go again.
-func (c *decision) refute() Action {
+func (c *decision) refute(why string) Action {
 	s := c.draft()
 	c.stamp(s)
-	s.delivered(metav1.ConditionFalse, ReasonNotSent, "the agent's tasks do not show the message, and its owner promised that they would")
+	s.delivered(metav1.ConditionFalse, ReasonNotSent, why)
 	s.set(v1alpha1.PhaseSending, ReasonRecovering, "the agent never accepted the message; it is sent again")
 	return c.settle(s, Wait{})
 }
 
 func (c *decision) find() Action {
-	return Ask{Call: CallFind, Query: Query{MessageID: c.messageID, ContextID: c.contextID}}
+	return Ask{Call: CallFind, Query: c.query(c.attempt.First.Add(-lookupSkew))}
+}
+
+// query names the message to search for. Where the agent names the conversations, tasks that changed after a time are
+// searched.
+func (c *decision) query(after time.Time) Query {
+	q := Query{MessageID: c.to.MessageID, ContextID: c.to.ContextID}
+	if q.ContextID == "" {
+		q.After = after
+	}
+	return q
 }
 
 // recovering says how the outcome is being found out.
@@ -88,6 +131,8 @@ func (c *decision) recovering() string {
 	switch {
 	case c.replayable():
 		how = "the identical message is sent again"
+	case c.to.TaskID != "":
+		how = "the task that it continues is looked at"
 	case c.in.Agent.Lookup == v1alpha1.LookupNone || c.in.Agent.Lookup == "":
 		how = "the agent has no way to ask; it is never sent again by itself"
 	}
@@ -98,13 +143,13 @@ func (c *decision) noteRecovering(then Action) Action {
 	return c.noteSending(ReasonRecovering, c.recovering(), then)
 }
 
-// noteLookup says when a lookup could not be made. Only the reason is kept: details differ from try to try, and each
-// would be a write.
+// noteLookup says when a lookup could not be made, once: details differ from try to try and from replica to replica, and
+// each would be a write. It stays said until the outcome is found.
 func (c *decision) noteLookup(r *Result, then Action) Action {
-	if r == nil && c.readyReason() == ReasonAgentUnreachable {
+	if c.readyReason() == ReasonAgentUnreachable && c.in.Delegation.Status.Attempts >= c.attempt.Number {
 		return then
 	}
-	if r == nil || r.Outcome == Absent {
+	if r == nil || r.Outcome == Absent || r.Outcome == Accepted {
 		return c.noteRecovering(then)
 	}
 	return c.noteSending(ReasonAgentUnreachable, c.recovering()+"; the last search failed: "+r.Reason, then)
@@ -112,12 +157,9 @@ func (c *decision) noteLookup(r *Result, then Action) Action {
 
 func (c *decision) noteSending(reason, message string, then Action) Action {
 	s := c.draft()
-	c.stamp(s)
+	c.stampOpen(s)
 	if next := c.in.Delegation.Status.NextAttemptTime; next != nil && c.in.Delegation.Status.Attempts >= c.attempt.Number {
 		s.NextAttemptTime = next
-	}
-	if cond := c.deliveredCondition(); cond == nil || cond.Status != metav1.ConditionUnknown {
-		s.delivered(metav1.ConditionUnknown, ReasonRecovering, "an attempt has no known outcome")
 	}
 	s.set(v1alpha1.PhaseSending, reason, message)
 	return c.commit(s, then)
@@ -129,36 +171,4 @@ func (c *decision) giveUpAt(deadline time.Time) Action {
 		return c.noteRecovering(Wait{Until: deadline})
 	}
 	return c.unknown()
-}
-
-// unknown escalates: the message may have been accepted and nothing more can be found out now.
-func (c *decision) unknown() Action {
-	d := c.in.Delegation
-	s := c.draft()
-	c.stamp(s)
-	s.delivered(metav1.ConditionUnknown, ReasonOutcomeUnknown, "the message may have been accepted")
-	s.set(v1alpha1.PhaseUnknown, ReasonOutcomeUnknown, fmt.Sprintf(
-		"message %s may have been accepted and the agent does not show it; it is not sent again. "+
-			"Once you know that the agent has no task for it, delete and create it anew: kubectl delete delegation -n %s %s",
-		c.messageID, d.Namespace, d.Name))
-	return c.settle(s, Wait{})
-}
-
-// unknownAgain looks a message of unknown outcome up from time to time: tasks have been seen to show up late.
-func (c *decision) unknownAgain() Action {
-	a := c.in.Agent
-	if a.Problem != nil || a.Lookup == v1alpha1.LookupNone || a.Lookup == "" {
-		return Wait{}
-	}
-	last := c.attempt.Started
-	if stalled := meta.FindStatusCondition(c.in.Delegation.Status.Conditions, v1alpha1.ConditionStalled); stalled != nil {
-		last = stalled.LastTransitionTime.Time
-	}
-	if r := c.result(CallFind); r != nil && r.At.After(last) {
-		last = r.At
-	}
-	if next := last.Add(unknownLookupInterval); c.in.Now.Before(next) {
-		return Wait{Until: next}
-	}
-	return c.find()
 }

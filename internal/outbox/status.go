@@ -4,6 +4,7 @@
 package outbox
 
 import (
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -25,22 +26,41 @@ const (
 	ReasonReplied              = "Replied"
 	ReasonInProgress           = "InProgress"
 	ReasonNotSent              = "NotSent"
+	ReasonTaskTerminal         = "TaskTerminal"
+	ReasonTaskBusy             = "TaskBusy"
+	ReasonCanceling            = "Canceling"
+	ReasonCancelAccepted       = "CancelAccepted"
+	ReasonCancelRefused        = "CancelRefused"
+	ReasonDeadlineExceeded     = "DeadlineExceeded"
+	ReasonAbandoned            = "Abandoned"
+	ReasonResolutionRefused    = "ResolutionRefused"
 )
 
 // draft is a status in the making.
 type draft struct {
 	v1alpha1.DelegationStatus
-	now        time.Time
-	generation int64
+	now         time.Time
+	generation  int64
+	cancelAsked bool
+	// remedy is added to what can only be removed.
+	remedy string
 }
 
 // set writes the phase and the conditions that follow from it by the rules of kstatus: Reconciling while it is in
 // progress, Stalled when it has failed, Ready when it is done.
 func (s *draft) set(phase v1alpha1.Phase, reason, message string) {
+	if was := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady); was != nil && reason == ReasonAgentUnreachable && was.Reason == reason && s.Phase == phase {
+		// How it can't be reached differs from try to try, and from replica to replica; each would be a write.
+		message = was.Message
+	}
 	s.Phase = phase
 	s.ObservedGeneration = s.generation
 	ready := metav1.ConditionFalse
-	switch class(phase, reason) {
+	kind := s.class(phase, reason)
+	if kind == failed && phase.Finished() {
+		message += s.remedy
+	}
+	switch kind {
 	case current:
 		ready = metav1.ConditionTrue
 		s.drop(v1alpha1.ConditionReconciling)
@@ -54,11 +74,15 @@ func (s *draft) set(phase v1alpha1.Phase, reason, message string) {
 	}
 	s.condition(v1alpha1.ConditionReady, ready, reason, message)
 	if phase.Finished() {
-		s.condition(v1alpha1.ConditionFinished, metav1.ConditionTrue, reason, message)
-		s.NextAttemptTime = nil
-		if s.CompletionTime == nil {
-			s.CompletionTime = stampOf(s.now)
-		}
+		s.finish(reason, message)
+	}
+}
+
+func (s *draft) finish(reason, message string) {
+	s.condition(v1alpha1.ConditionFinished, metav1.ConditionTrue, reason, message)
+	s.NextAttemptTime = nil
+	if s.CompletionTime == nil {
+		s.CompletionTime = stampOf(s.now)
 	}
 }
 
@@ -92,11 +116,16 @@ const (
 	failed
 )
 
-func class(phase v1alpha1.Phase, reason string) kstatusClass {
+func (s *draft) class(phase v1alpha1.Phase, reason string) kstatusClass {
 	switch phase {
 	case v1alpha1.PhaseCompleted:
 		return current
-	case v1alpha1.PhaseFailed, v1alpha1.PhaseRejected, v1alpha1.PhaseUndelivered, v1alpha1.PhaseUnknown, v1alpha1.PhaseCanceled:
+	case v1alpha1.PhaseCanceled:
+		if s.cancelAsked {
+			return current
+		}
+		return failed
+	case v1alpha1.PhaseFailed, v1alpha1.PhaseRejected, v1alpha1.PhaseUndelivered, v1alpha1.PhaseUnknown:
 		return failed
 	}
 	if reason == ReasonMessageSourceChanged || reason == ReasonJournalUnreadable {
@@ -111,7 +140,7 @@ func (c *decision) commit(s *draft, then Action) Action {
 	if equality.Semantic.DeepEqual(*old, s.DelegationStatus) {
 		return then
 	}
-	return Record{Status: s.DelegationStatus, Event: transition(old, &s.DelegationStatus)}
+	return Record{Status: s.DelegationStatus, Event: transition(old, &s.DelegationStatus), Protects: c.protects(&s.DelegationStatus)}
 }
 
 // settle returns the write of the draft as the one that holds what the Result proved.
@@ -128,11 +157,18 @@ func (c *decision) settle(s *draft, then Action) Action {
 func transition(old, next *v1alpha1.DelegationStatus) *Event {
 	was := meta.FindStatusCondition(old.Conditions, v1alpha1.ConditionReady)
 	is := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionReady)
+	if done := next.Resolution; done != nil && (old.Resolution == nil || *old.Resolution != *done) {
+		return &Event{Reason: "Resolved", Message: fmt.Sprintf("%s, as %s decided: %s", done.Action, done.Manager, is.Message)}
+	}
+	if n := len(next.Duplicates); n > len(old.Duplicates) {
+		return &Event{Warning: true, Reason: "DuplicateTask", Message: fmt.Sprintf(
+			"the agent made task %s of the message too, although it has task %s; it is canceled", next.Duplicates[n-1].TaskID, next.TaskID)}
+	}
 	if is == nil || (was != nil && old.Phase == next.Phase && was.Reason == is.Reason) {
 		return nil
 	}
 	return &Event{
-		Warning: class(next.Phase, is.Reason) == failed,
+		Warning: meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionStalled),
 		Reason:  is.Reason,
 		Message: is.Message,
 	}
