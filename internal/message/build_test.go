@@ -16,6 +16,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/internal/outbox"
 )
 
 // errSource is what a source fails with.
@@ -62,7 +63,7 @@ func (c contents) read(v v1alpha1.ValueSource) ([]byte, error) {
 // built fails the test where the message can't be built.
 func built(t *testing.T, d *v1alpha1.Delegation, c contents) *Message {
 	t.Helper()
-	m, err := Build(d, "m-71", "c-recon-09", c.read)
+	m, err := Build(d, outbox.Envelope{MessageID: "m-71", ContextID: "c-recon-09"}, c.read)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +189,7 @@ func TestBuildFails(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			m, err := Build(c.d, "m-71", "c-recon-09", big.read)
+			m, err := Build(c.d, outbox.Envelope{MessageID: "m-71", ContextID: "c-recon-09"}, big.read)
 			if m != nil || !errors.Is(err, c.is) {
 				t.Fatalf("%v, want %v", err, c.is)
 			}
@@ -205,7 +206,7 @@ func TestBuildFails(t *testing.T) {
 }
 
 func TestInvalidDataKeepsItsCause(t *testing.T) {
-	_, err := Build(delegation(data(`{"a":1`)), "m-71", "c-recon-09", nil)
+	_, err := Build(delegation(data(`{"a":1`)), outbox.Envelope{MessageID: "m-71", ContextID: "c-recon-09"}, nil)
 	if !errors.Is(err, ErrInvalid) || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("error %v, want %v and %v", err, ErrInvalid, io.ErrUnexpectedEOF)
 	}
@@ -234,7 +235,7 @@ func TestBuildChangesNothing(t *testing.T) {
 func TestSourceIsAskedForWhatThePartNames(t *testing.T) {
 	var asked []v1alpha1.ValueSource
 	part := fromConfigMap("ledger", "september.csv")
-	_, err := Build(delegation(text("a"), part), "m-71", "c-recon-09", func(v v1alpha1.ValueSource) ([]byte, error) {
+	_, err := Build(delegation(text("a"), part), outbox.Envelope{MessageID: "m-71", ContextID: "c-recon-09"}, func(v v1alpha1.ValueSource) ([]byte, error) {
 		asked = append(asked, v)
 		return nil, nil
 	})

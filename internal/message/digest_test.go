@@ -12,6 +12,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/internal/outbox"
 )
 
 // A message that is on its way carries the digest of the release that sent it first. A new release that computes another
@@ -135,7 +136,7 @@ func TestDigestIsTheSame(t *testing.T) {
 func TestDigestDoesNotDependOnTheMessageID(t *testing.T) {
 	digests := map[string]bool{}
 	for _, id := range []string{"", "m-71", "m-72"} {
-		m, err := Build(ledger(), id, "c-recon-09", ledgerContents.read)
+		m, err := Build(ledger(), outbox.Envelope{MessageID: id, ContextID: "c-recon-09"}, ledgerContents.read)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/internal/outbox"
 )
 
 // MaxBytes is how large the content of a message may be. etcd holds what a manifest holds; this bounds what its sources
@@ -42,10 +43,16 @@ type Message struct {
 	Digest string
 }
 
-// Build makes the message of d under the given ids. A part whose source can't be read fails with the source's error,
+// Build makes the message of d in its envelope. A part whose source can't be read fails with the source's error,
 // wrapped with the path of the part.
-func Build(d *v1alpha1.Delegation, messageID, contextID string, source Source) (*Message, error) {
-	m := &a2a.Message{ID: messageID, ContextID: contextID, Role: a2a.MessageRoleUser, Extensions: d.Spec.Message.Extensions}
+func Build(d *v1alpha1.Delegation, to outbox.Envelope, source Source) (*Message, error) {
+	m := &a2a.Message{
+		ID: to.MessageID, ContextID: to.ContextID, TaskID: a2a.TaskID(to.TaskID),
+		Role: a2a.MessageRoleUser, Extensions: d.Spec.Message.Extensions,
+	}
+	for _, task := range to.References {
+		m.ReferenceTasks = append(m.ReferenceTasks, a2a.TaskID(task))
+	}
 	size := 0
 	for i, p := range d.Spec.Message.Parts {
 		part, n, err := build(p, source)

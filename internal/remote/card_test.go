@@ -139,7 +139,7 @@ func TestSelectInterface(t *testing.T) {
 		{"1.0.0", []*a2a.AgentInterface{iface(good, "JSONRPC", "1.0.0")}, from, good, nil},
 		{"1.1", []*a2a.AgentInterface{iface(good, "jsonrpc", "1.1")}, from, good, nil},
 		{"none", nil, from, "", []error{remote.ErrNoInterface}},
-		{"another binding", []*a2a.AgentInterface{iface(good, "HTTP+JSON", "1.0")}, from, "", []error{remote.ErrBindingUnsupported}},
+		{"another binding", []*a2a.AgentInterface{iface(good, "SOAP", "1.0")}, from, "", []error{remote.ErrBindingUnsupported}},
 		{"no version", []*a2a.AgentInterface{iface(good, "JSONRPC", "")}, from, "", []error{remote.ErrVersionMissing}},
 		{"0.3 only", []*a2a.AgentInterface{iface(good, "JSONRPC", "0.3.0")}, from, "", []error{remote.ErrVersionUnsupported}},
 		{"10.0", []*a2a.AgentInterface{iface(good, "JSONRPC", "10.0")}, from, "", []error{remote.ErrVersionUnsupported}},
@@ -173,6 +173,25 @@ func TestSelectInterface(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 		})
+	}
+}
+
+// The order of the card does not matter, since agents list what they prefer, and what is spoken best is known here.
+func TestSelectInterfacePrefers(t *testing.T) {
+	all := []*a2a.AgentInterface{iface("https://g", "grpc", "1.0"), iface("https://h", "http+json", "1.0"), iface("https://j", "jsonrpc", "1.0")}
+	for _, c := range []struct {
+		name, want, url string
+		list            []*a2a.AgentInterface
+	}{
+		{"all", "JSONRPC", "https://j", all},
+		{"an old JSONRPC", "HTTP+JSON", "https://h", append(all[:2:2], iface("https://j", "JSONRPC", "0.3"))},
+		{"HTTP+JSON only", "HTTP+JSON", "https://h", all[1:2]},
+		{"the first of a kind", "HTTP+JSON", "https://h", append(all[1:2:2], iface("https://h2", "HTTP+JSON", "1.0"))},
+	} {
+		got, err := remote.SelectInterface(&a2a.AgentCard{SupportedInterfaces: c.list}, "https://finance.example.com")
+		if err != nil || got.ProtocolBinding != c.want || got.URL != c.url {
+			t.Errorf("%s: %+v, %v", c.name, got, err)
+		}
 	}
 }
 

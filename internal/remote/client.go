@@ -8,14 +8,11 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
-	"github.com/google/uuid"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
@@ -62,7 +59,7 @@ type Config struct {
 // Client is one agent. Its methods may be called at the same time, and each is bounded by its context only.
 type Client struct {
 	wire    *wire
-	binding rpc
+	binding binding
 	tenant  string
 	dedup   bool
 }
@@ -82,33 +79,17 @@ func New(c Config) (*Client, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	transport := newTransport
+	if bindingOf(c.Interface.ProtocolBinding) == a2a.TransportProtocolGRPC {
+		transport = newGRPCTransport
+	}
 	return &Client{
 		wire: &wire{
-			transport: newTransport(c.DialContext, c.TLS, c.Limits.Connections),
+			transport: transport(c.DialContext, c.TLS, c.Limits.Connections),
 			url:       u, authorize: c.Authorize, limit: c.Limits.ResponseBytes, now: c.Now,
 		},
-		tenant: c.Interface.Tenant, dedup: c.Deduplicates,
+		binding: dressing(c.Interface.ProtocolBinding, u), tenant: c.Interface.Tenant, dedup: c.Deduplicates,
 	}, nil
-}
-
-// endpoint checks an interface, of which an empty binding and version mean the defaults of the API.
-func endpoint(i v1alpha1.AgentInterface) (*url.URL, error) {
-	if i.ProtocolBinding != "" && !isJSONRPC(i.ProtocolBinding) {
-		return nil, fmt.Errorf("%w: protocol binding %q, only JSONRPC is spoken", ErrEndpoint, i.ProtocolBinding)
-	}
-	if i.ProtocolVersion != "" && major(i.ProtocolVersion) != "1" {
-		return nil, fmt.Errorf("%w: protocol version %q, only 1.x is spoken", ErrEndpoint, i.ProtocolVersion)
-	}
-	u, err := url.Parse(i.URL)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%w: the URL can't be parsed", ErrEndpoint)
-	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-		return nil, fmt.Errorf("%w: the URL is not an absolute http or https URL", ErrEndpoint)
-	case u.User != nil:
-		return nil, fmt.Errorf("%w: the URL carries credentials; use spec.authentication", ErrEndpoint)
-	}
-	return u, nil
 }
 
 // Close drops the idle connections. Calls that are out end by themselves.
@@ -124,22 +105,18 @@ type request struct {
 
 // exchange makes one call. The result is there when the outcome is Accepted, and has not been looked into.
 func (c *Client) exchange(ctx context.Context, r request) (json.RawMessage, outbox.Exchange) {
-	id := uuid.NewString()
-	body, err := c.binding.encode(id, r.call, r.params)
+	p, err := c.binding.encode(r.call, r.params)
 	if err != nil {
 		return nil, outbox.Exchange{Outcome: outbox.NotSent, Reason: ReasonRequestNotEncodable, Detail: private{}.cause(err)}
 	}
-	header := http.Header{
-		"Content-Type": {"application/json"}, "Accept": {"application/json"}, "User-Agent": {userAgent},
-		a2a.SvcParamVersion: {string(a2a.Version)},
-	}
+	p.header["User-Agent"] = []string{userAgent}
+	p.header[a2a.SvcParamVersion] = []string{string(a2a.Version)}
 	for name, values := range r.header {
-		header[name] = values
+		p.header[name] = values
 	}
-	ev := c.wire.do(ctx, parcel{
-		body: body, header: header, notAfter: r.notAfter, idempotent: r.call != outbox.CallSend,
-	})
-	a := c.binding.decode(id, ev)
+	p.notAfter, p.idempotent = r.notAfter, r.call != outbox.CallSend
+	ev := c.wire.do(ctx, p)
+	a := c.binding.decode(r.call, p, ev)
 	return a.result, judge(ev, a, c.wire.now())
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2apb/v1"
 )
 
 // decodeTask reads a Task (A2A 1.0, section 4.1.1) member by member. The SDK's decoder gives up a whole task for one part
@@ -21,7 +22,7 @@ func decodeTask(raw json.RawMessage) *a2a.Task {
 	task := &a2a.Task{
 		ID:        a2a.TaskID(o.text("id")),
 		ContextID: o.text("contextId"),
-		Status:    a2a.TaskStatus{State: decodeState(status.text("state")), Timestamp: decodeTime(status.text("timestamp"))},
+		Status:    a2a.TaskStatus{State: decodeState(status["state"]), Timestamp: decodeTime(status.text("timestamp"))},
 	}
 	if status.has("message") {
 		task.Status.Message = decodeMessage(status["message"])
@@ -41,8 +42,15 @@ func decodeTask(raw json.RawMessage) *a2a.Task {
 	return task
 }
 
-func decodeState(s string) a2a.TaskState {
-	if s == a2a.TaskStateUnspecified.String() {
+// decodeState reads a state by its name, or by the number that the JSON of protocol buffers allows. One that has no name
+// is shown as it came.
+func decodeState(raw json.RawMessage) a2a.TaskState {
+	var n int32
+	if bytes.ContainsAny(raw, "0123456789") && json.Unmarshal(raw, &n) == nil {
+		return decodeState(encodeData(a2apb.TaskState(n).String()))
+	}
+	var s string
+	if json.Unmarshal(raw, &s) != nil || s == a2a.TaskStateUnspecified.String() {
 		return a2a.TaskStateUnspecified
 	}
 	return a2a.TaskState(s)

@@ -7,9 +7,10 @@
 //
 //   - wire and gate make one HTTP exchange and bring back evidence: whether a byte of the message may have left this
 //     process, the status, the headers, and the body as far as it came.
-//   - a dressing (today rpc, JSON-RPC 2.0) turns a request into a body and a body into an answer: a result or a fault.
-//   - judge maps evidence and answer to an outbox.Outcome. It knows neither sockets nor JSON-RPC, so that a further
-//     protocol binding brings its own dressing and leaves the judgement alone.
+//   - a binding (rpc for JSONRPC, rest for HTTP+JSON, unary for GRPC) turns a call into an HTTP request, and a response into
+//     an answer: a result or a fault.
+//   - judge maps evidence and answer to an outbox.Outcome. It knows neither sockets nor bindings, so that the same answer
+//     proves the same through each of them.
 //
 // Whatever is not proved is Ambiguous.
 package remote

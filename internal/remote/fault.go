@@ -20,17 +20,26 @@ const (
 	infoMismatch   = "MESSAGE_ID_MISMATCH"
 )
 
-// refusals are the A2A errors (A2A 1.0, sections 3.3.2 and 5.4) by the reason of their ErrorInfo. An invalid answer of the
-// agent is not among them: a gateway may report it of a message that the agent took.
-var refusals = map[string]string{
-	"TASK_NOT_FOUND":                     ReasonTaskNotFound,
-	"TASK_NOT_CANCELABLE":                ReasonTaskNotCancelable,
-	"PUSH_NOTIFICATION_NOT_SUPPORTED":    "PushNotificationNotSupported",
-	"UNSUPPORTED_OPERATION":              "UnsupportedOperation",
-	"CONTENT_TYPE_NOT_SUPPORTED":         "ContentTypeNotSupported",
-	"EXTENDED_AGENT_CARD_NOT_CONFIGURED": "ExtendedAgentCardNotConfigured",
-	"EXTENSION_SUPPORT_REQUIRED":         "ExtensionSupportRequired",
-	"VERSION_NOT_SUPPORTED":              "VersionNotSupported",
+// faults are the errors of A2A and of JSON-RPC (A2A 1.0, sections 3.3.2 and 5.4) by the reason of their ErrorInfo, for
+// which the specification has their names in upper case. The outcomes are those of their JSON-RPC codes.
+var faults = map[string]fault{
+	"PARSE_ERROR":                        rpcFaults[-32700],
+	"INVALID_REQUEST":                    rpcFaults[-32600],
+	"METHOD_NOT_FOUND":                   rpcFaults[-32601],
+	"INVALID_PARAMS":                     rpcFaults[-32602],
+	"INTERNAL_ERROR":                     rpcFaults[-32603],
+	"SERVER_ERROR":                       {outcome: outbox.Ambiguous, reason: ReasonServerError},
+	"TASK_NOT_FOUND":                     rpcFaults[-32001],
+	"TASK_NOT_CANCELABLE":                rpcFaults[-32002],
+	"PUSH_NOTIFICATION_NOT_SUPPORTED":    rpcFaults[-32003],
+	"UNSUPPORTED_OPERATION":              rpcFaults[-32004],
+	"CONTENT_TYPE_NOT_SUPPORTED":         rpcFaults[-32005],
+	"INVALID_AGENT_RESPONSE":             rpcFaults[-32006],
+	"EXTENDED_AGENT_CARD_NOT_CONFIGURED": rpcFaults[-32007],
+	"EXTENSION_SUPPORT_REQUIRED":         rpcFaults[-32008],
+	"VERSION_NOT_SUPPORTED":              rpcFaults[-32009],
+	"UNAUTHENTICATED":                    unauthenticated,
+	"UNAUTHORIZED":                       permissionDenied,
 }
 
 // details is what the structured part of an error says.
@@ -40,19 +49,14 @@ type details struct {
 	retryDelay        time.Duration
 }
 
-// identify gives the fault of a protocol error that no code names: by its details, or else nothing is proved.
-func (d details) identify() fault {
-	for _, r := range d.protocol {
-		switch reason, known := refusals[r]; {
-		case known:
-			return fault{outcome: outbox.Refused, reason: reason}
-		case r == a2a.ErrorReason(a2a.ErrUnauthenticated):
-			return unauthenticated
-		case r == a2a.ErrorReason(a2a.ErrUnauthorized):
-			return permissionDenied
+// named gives the fault of the first A2A error that the details name and this package knows.
+func (d details) named() (fault, bool) {
+	for _, reason := range d.protocol {
+		if f, known := faults[reason]; known {
+			return f, true
 		}
 	}
-	return fault{outcome: outbox.Ambiguous, reason: ReasonServerError}
+	return fault{}, false
 }
 
 var (
@@ -74,6 +78,16 @@ func (d details) deduplicator() (fault, bool) {
 	return fault{}, false
 }
 
+func (d *details) add(reason, domain string) {
+	if reason == "" {
+		return
+	}
+	d.reasons = append(d.reasons, reason)
+	if domain == a2a.ProtocolDomain {
+		d.protocol = append(d.protocol, reason)
+	}
+}
+
 // readDetails reads the details of an error: by the specification an array of objects that name their type. An object, a
 // string or anything else in its place is read as far as it goes, since a refusal must not get lost over it.
 func readDetails(raw json.RawMessage) details {
@@ -84,12 +98,7 @@ func readDetails(raw json.RawMessage) details {
 	var d details
 	for _, item := range list {
 		o := object(item)
-		if reason := o.text("reason"); reason != "" {
-			d.reasons = append(d.reasons, reason)
-			if o.text("domain") == a2a.ProtocolDomain {
-				d.protocol = append(d.protocol, reason)
-			}
-		}
+		d.add(o.text("reason"), o.text("domain"))
 		if strings.HasSuffix(o.text("@type"), "/google.rpc.RetryInfo") {
 			if delay, err := time.ParseDuration(o.text("retryDelay")); err == nil {
 				d.retryDelay = bounded(delay)

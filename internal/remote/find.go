@@ -7,7 +7,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
+	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -24,12 +26,12 @@ const (
 )
 
 // Find searches the agent's tasks (A2A 1.0, section 3.1.4) for a message, by its id in their history and within the
-// query's context if it names one.
+// query's context if it names one; without a context, among the tasks whose state changed after the query's time.
 //
-// Accepted comes with the task, artifacts included; of several the oldest, and Detail says so. Absent says that two passes
-// in a row over all pages saw the same tasks and none with the message: a listing that changes under its reader loses
-// entries. Its reason is HistoryMissing where a task showed no history, in which the message could be. Refused with
-// reason LookupUnsupported says that the agent does not list tasks to this caller.
+// Accepted comes with the task, artifacts included; of several the oldest, with the ids of the rest in Others, and Detail
+// says so. Absent says that two passes in a row over all pages saw the same tasks and none with the message: a listing
+// that changes under its reader loses entries. Its reason is HistoryMissing where a task showed no history, in which the
+// message could be. Refused with reason LookupUnsupported says that the agent does not list tasks to this caller.
 func (c *Client) Find(ctx context.Context, q outbox.Query) outbox.Exchange {
 	var last *pass
 	for range maxPasses {
@@ -100,17 +102,29 @@ func (p *pass) add(t outbox.Task, q outbox.Query) {
 		if !slices.ContainsFunc(p.matches, func(m outbox.Task) bool { return m.ID == t.ID }) {
 			p.matches = append(p.matches, t)
 		}
-	case len(t.History) == 0:
+	case len(t.History) == 0 && !outdated(t, q):
 		p.blind = append(p.blind, t.ID)
 	}
+}
+
+// outdated reports whether a task without history is too old to hold the message, as it is where a server ignores the
+// filter. One that shows the message is taken at any age: the two clocks may differ.
+func outdated(t outbox.Task, q outbox.Query) bool {
+	return q.ContextID == "" && !t.Timestamp.IsZero() && t.Timestamp.Before(q.After)
 }
 
 // page reads one page.
 func (c *Client) page(ctx context.Context, q outbox.Query, token string) ([]outbox.Task, string, outbox.Exchange) {
 	length := historyLength
-	result, ex := c.exchange(ctx, request{call: outbox.CallFind, params: &a2a.ListTasksRequest{
+	params := &a2a.ListTasksRequest{
 		Tenant: c.tenant, ContextID: q.ContextID, PageSize: pageSize, PageToken: token, HistoryLength: &length,
-	}})
+	}
+	if q.ContextID == "" && !q.After.IsZero() {
+		// Whole seconds, rounded down: some servers read no fraction, and a task too many does no harm.
+		after := q.After.UTC().Truncate(time.Second)
+		params.StatusTimestampAfter = &after
+	}
+	result, ex := c.exchange(ctx, request{call: outbox.CallFind, params: params})
 	if ex.Outcome != outbox.Accepted {
 		return nil, "", unlisted(ex)
 	}
@@ -129,11 +143,11 @@ func (c *Client) page(ctx context.Context, q outbox.Query, token string) ([]outb
 	return tasks, o.text("nextPageToken"), ex
 }
 
-// unlisted names the ways in which agents say that they list no tasks. Agents on the Go SDK answer so to a caller
-// without a name, which is no matter of wrong credentials.
+// unlisted names the ways in which agents say that they list no tasks, HTTP 501 among them. Agents on the Go SDK answer
+// so to a caller without a name, which is no matter of wrong credentials.
 func unlisted(ex outbox.Exchange) outbox.Exchange {
 	switch ex.Reason {
-	case "MethodNotFound", "UnsupportedOperation", unauthenticated.reason, permissionDenied.reason:
+	case "MethodNotFound", "UnsupportedOperation", statusReason(http.StatusNotImplemented), unauthenticated.reason, permissionDenied.reason:
 		ex.Outcome, ex.Reason = outbox.Refused, ReasonLookupUnsupported
 	}
 	return ex
@@ -142,9 +156,7 @@ func unlisted(ex outbox.Exchange) outbox.Exchange {
 // found returns the oldest of the tasks as GetTask shows it, since a listing leaves the artifacts out. A task that has
 // ended is not reported without them, unless the agent refuses to show it.
 func (c *Client) found(ctx context.Context, matches []outbox.Task) outbox.Exchange {
-	slices.SortStableFunc(matches, func(a, b outbox.Task) int {
-		return cmp.Or(a.Timestamp.Compare(b.Timestamp), cmp.Compare(a.ID, b.ID))
-	})
+	byAge(matches)
 	first := matches[0]
 	ex := c.Get(ctx, first.ID)
 	switch {
@@ -159,27 +171,49 @@ func (c *Client) found(ctx context.Context, matches []outbox.Task) outbox.Exchan
 	default:
 		ex = outbox.Exchange{Outcome: outbox.Accepted, Task: &first}
 	}
-	if len(matches) > 1 {
+	return among(ex, matches)
+}
+
+// byAge puts the oldest task first.
+func byAge(tasks []outbox.Task) {
+	slices.SortStableFunc(tasks, func(a, b outbox.Task) int {
+		return cmp.Or(a.Timestamp.Compare(b.Timestamp), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// among names the tasks that have the message beside the first, which the exchange reports.
+func among(ex outbox.Exchange, matches []outbox.Task) outbox.Exchange {
+	for _, m := range matches[1:] {
+		ex.Others = append(ex.Others, m.ID)
+	}
+	if ex.Others != nil {
 		ex.Detail = oneLine(fmt.Sprintf("%d tasks have the message; this is the oldest", len(matches)))
 	}
 	return ex
 }
 
-// absent looks into the tasks whose history the listing did not show, before it says that none has the message.
+// absent looks into the tasks whose history the listing did not show, before it says that none has the message. With one
+// match the others may fail: what was found is found.
 func (c *Client) absent(ctx context.Context, q outbox.Query, p *pass) outbox.Exchange {
 	missing := len(p.blind) > maxProbes
+	var matches []outbox.Task
 	for _, id := range p.blind[:min(len(p.blind), maxProbes)] {
 		ex := c.Get(ctx, id)
 		switch {
 		case ex.Outcome == outbox.Absent, ex.Outcome == outbox.Refused:
 			missing = true
+		case ex.Outcome != outbox.Accepted && matches == nil:
+			return ex
 		case ex.Outcome != outbox.Accepted:
-			return ex
 		case slices.Contains(ex.Task.History, q.MessageID):
-			return ex
+			matches = append(matches, *ex.Task)
 		case len(ex.Task.History) == 0:
 			missing = true
 		}
+	}
+	if matches != nil {
+		byAge(matches)
+		return among(outbox.Exchange{Outcome: outbox.Accepted, Task: &matches[0]}, matches)
 	}
 	if missing {
 		return outbox.Exchange{Outcome: outbox.Absent, Reason: ReasonHistoryMissing, Detail: "no task shows the message, and not all of them show a history"}

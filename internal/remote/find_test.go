@@ -61,6 +61,7 @@ type listParams struct {
 	PageToken     string `json:"pageToken"`
 	PageSize      int    `json:"pageSize"`
 	HistoryLength int    `json:"historyLength"`
+	After         string `json:"statusTimestampAfter"`
 }
 
 func (l *library) open(t *testing.T) *agent {

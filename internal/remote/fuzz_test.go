@@ -29,7 +29,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, body, contentType, after string) {
 		header := http.Header{"Content-Type": {contentType}, "Retry-After": {after}}
 		ev := evidence{status: status, header: header, body: []byte(body), private: private{secrets: []string{"s3cr3t"}}}
-		a := rpc{}.decode("ID", ev)
+		a := rpc{}.decode(outbox.CallSend, parcel{id: "ID"}, ev)
 		ex := judge(ev, a, time.Unix(0, 0))
 		if ex.Outcome == outbox.Accepted {
 			if status != http.StatusOK || !strings.Contains(body, "ID") && !strings.Contains(body, `\u`) {

@@ -105,7 +105,8 @@ func TestNewRefusesWhatItCantTalkTo(t *testing.T) {
 		{"/relative", "JSONRPC", "1.0"},
 		{"ftp://example.com", "JSONRPC", "1.0"},
 		{"https://me:" + secret + "@example.com", "JSONRPC", "1.0"},
-		{"https://example.com", "GRPC", "1.0"},
+		{"https://example.com", "SOAP", "1.0"},
+		{"grpc.example.com:443", "GRPC", "1.0"},
 		{"https://example.com", "JSONRPC", "0.3"},
 		{"https://exa mple.com", "JSONRPC", "1.0"},
 	} {

@@ -20,8 +20,8 @@ import (
 var (
 	// ErrNoInterface: the card lists no interface.
 	ErrNoInterface = errors.New("the card lists no interface")
-	// ErrBindingUnsupported: the protocol binding is not JSONRPC.
-	ErrBindingUnsupported = errors.New("only the JSONRPC binding is spoken")
+	// ErrBindingUnsupported: the protocol binding is none of JSONRPC, HTTP+JSON and GRPC.
+	ErrBindingUnsupported = errors.New("only the bindings " + spokenNames() + " are spoken")
 	// ErrVersionMissing: the interface has no protocolVersion, which A2A 1.0 requires.
 	ErrVersionMissing = errors.New("protocolVersion is missing")
 	// ErrVersionUnsupported: the protocolVersion is not 1.x, such as 0.3.
@@ -54,11 +54,13 @@ func (e *InterfaceError) Unwrap() []error { return e.causes }
 // maxInterfaces bounds how many interfaces of a card are looked at.
 const maxInterfaces = 64
 
-// SelectInterface returns the first interface of a card that this package speaks: JSONRPC in protocol version 1.x at an
-// absolute URL (A2A 1.0, section 4.4.6). The card's URL tells an agent that names its own localhost from one that is on
-// this machine. The error is an *InterfaceError.
+// SelectInterface returns the interface of a card that this package speaks best: JSONRPC, else HTTP+JSON, else GRPC, in
+// protocol version 1.x at an absolute URL (A2A 1.0, section 4.4.6), and the first of its kind. JSONRPC comes first because
+// agents' implementations of it are the most tried. The card's URL tells an agent that names its own localhost from one
+// that is on this machine. The error is an *InterfaceError.
 func SelectInterface(card *a2a.AgentCard, cardURL string) (v1alpha1.AgentInterface, error) {
-	failed := &InterfaceError{}
+	failed, best := &InterfaceError{}, len(spoken)
+	var chosen *a2a.AgentInterface
 	for n, i := range card.SupportedInterfaces {
 		if i == nil {
 			continue
@@ -68,13 +70,18 @@ func SelectInterface(card *a2a.AgentCard, cardURL string) (v1alpha1.AgentInterfa
 		}
 		err := usable(i, cardURL)
 		if err == nil {
-			return v1alpha1.AgentInterface{
-				URL: i.URL, ProtocolBinding: string(a2a.TransportProtocolJSONRPC),
-				ProtocolVersion: string(i.ProtocolVersion), Tenant: i.Tenant,
-			}, nil
+			if place, _ := preference(string(i.ProtocolBinding)); place < best {
+				chosen, best = i, place
+			}
+			continue
 		}
 		failed.causes = append(failed.causes, fmt.Errorf("%s %s at %s: %w",
 			word(string(i.ProtocolBinding)), word(string(i.ProtocolVersion)), word(shownURL(i.URL)), err))
+	}
+	if chosen != nil {
+		return v1alpha1.AgentInterface{
+			URL: chosen.URL, ProtocolBinding: string(spoken[best]), ProtocolVersion: string(chosen.ProtocolVersion), Tenant: chosen.Tenant,
+		}, nil
 	}
 	if failed.causes == nil {
 		failed.causes = []error{ErrNoInterface}
@@ -84,8 +91,9 @@ func SelectInterface(card *a2a.AgentCard, cardURL string) (v1alpha1.AgentInterfa
 
 // usable returns nil for an interface that can be used. The limits are those of the RemoteAgent's own fields.
 func usable(i *a2a.AgentInterface, cardURL string) error {
+	_, known := preference(string(i.ProtocolBinding))
 	switch version := string(i.ProtocolVersion); {
-	case !isJSONRPC(string(i.ProtocolBinding)):
+	case !known:
 		return ErrBindingUnsupported
 	case version == "":
 		return ErrVersionMissing
@@ -110,10 +118,6 @@ func usable(i *a2a.AgentInterface, cardURL string) error {
 		return fmt.Errorf("%w: its URL names the agent's own machine, not a host that others can reach", ErrInterfaceUnusable)
 	}
 	return nil
-}
-
-func isJSONRPC(binding string) bool {
-	return strings.EqualFold(binding, string(a2a.TransportProtocolJSONRPC))
 }
 
 // major is the first number of a version.

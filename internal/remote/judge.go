@@ -13,11 +13,15 @@ import (
 )
 
 // answer is a response as its protocol binding reads it. At most one of result and fault is set; with neither of them
-// the response holds no protocol answer, and reason says what is wrong with it.
+// the response holds no protocol answer, and reason says what is wrong with it. note is what an error says that is not
+// the protocol's, and not to be trusted.
 type answer struct {
 	result []byte
 	fault  *fault
 	reason string
+	note   string
+	// retryAfter is the delay that an error asks for in its body, if any.
+	retryAfter time.Duration
 }
 
 // fault is a protocol error.
@@ -28,8 +32,6 @@ type fault struct {
 	reason string
 	// label names the error for people; message is the agent's own text and not to be trusted.
 	label, message string
-	// retryAfter is the delay that the error asks for, if any.
-	retryAfter time.Duration
 }
 
 // judge says what an exchange proved. Accepted means that answer.result is there and still to be looked into.
@@ -42,10 +44,7 @@ func judge(ev evidence, a answer, now time.Time) outbox.Exchange {
 		return outbox.Exchange{Outcome: outcome, Reason: ev.reason, Detail: ev.cause(ev.err)}
 	}
 	ex := judgeResponse(ev, a)
-	ex.RetryAfter = retryAfter(ev.header, now)
-	if a.fault != nil {
-		ex.RetryAfter = max(ex.RetryAfter, a.fault.retryAfter)
-	}
+	ex.RetryAfter = max(retryAfter(ev.header, now), a.retryAfter)
 	if ex.Outcome != outbox.Accepted {
 		ex.Detail = describe(ev, a, ex.Reason)
 	}
@@ -54,7 +53,7 @@ func judge(ev evidence, a answer, now time.Time) outbox.Exchange {
 
 // judgeResponse is the table of outcomes. A result under another status than 200 is a contradiction and proves nothing.
 // 401, 403 and 429 win over an error in the body: they are given by what stands before the agent and say that it was not
-// asked. After them a protocol error that proves something wins over the status, and one that proves nothing lets no
+// asked. Where the agent itself gives them, its error says why. After them a protocol error that proves something wins over the status, and one that proves nothing lets no
 // status but 409 and 425 prove more.
 func judgeResponse(ev evidence, a answer) outbox.Exchange {
 	if a.result != nil && ev.status != http.StatusOK {
@@ -62,6 +61,9 @@ func judgeResponse(ev evidence, a answer) outbox.Exchange {
 	}
 	switch ev.status {
 	case http.StatusUnauthorized, http.StatusForbidden:
+		if a.fault != nil && a.fault.outcome == outbox.Unauthorized {
+			return outbox.Exchange{Outcome: outbox.Unauthorized, Reason: a.fault.reason}
+		}
 		return outbox.Exchange{Outcome: outbox.Unauthorized, Reason: statusReason(ev.status)}
 	case http.StatusTooManyRequests:
 		return outbox.Exchange{Outcome: outbox.NotSent, Reason: ReasonTooManyRequests}
@@ -84,7 +86,8 @@ func judgeResponse(ev evidence, a answer) outbox.Exchange {
 		return outbox.Exchange{Outcome: outbox.Ambiguous, Reason: a.reason}
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
 		return outbox.Exchange{Outcome: outbox.NotSent, Reason: ReasonEndpointNotFound}
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
+	}
+	if refuses(ev.status) {
 		return outbox.Exchange{Outcome: outbox.Refused, Reason: statusReason(ev.status)}
 	}
 	return outbox.Exchange{Outcome: outbox.Ambiguous, Reason: ambiguousStatus(ev.status)}
@@ -109,6 +112,8 @@ func describe(ev evidence, a answer, reason string) string {
 		if said := ev.quote(a.fault.message); said != "" {
 			text += ": " + said
 		}
+	case a.note != "" && ev.quote(a.note) != "":
+		text += ": " + ev.quote(a.note)
 	case reason == ReasonRedirected:
 		to, _, _ := strings.Cut(ev.header.Get("Location"), "?")
 		text += ", redirects are not followed: give the agent's final URL, by its word " + ev.quote(to)

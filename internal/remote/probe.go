@@ -15,7 +15,11 @@ import (
 type probe struct {
 	mu sync.Mutex
 	// conn is the meter of an HTTP/1.x connection, and base what it showed when the message began.
-	conn                    *meteredConn
+	conn *meteredConn
+	// bare says that the request has no body: its headers are all there is to act on.
+	bare bool
+	// preface is that of a connection on which the server has to show first that it speaks HTTP/2.
+	preface                 *prefaced
 	base                    int64
 	connected, reused       bool
 	dnsErr, dialErr, tlsErr error
@@ -36,9 +40,26 @@ func (p *probe) trace() *httptrace.ClientTrace {
 		GotConn: func(i httptrace.GotConnInfo) {
 			note(func() {
 				p.connected, p.reused, p.conn = true, i.Reused, metered(i.Conn)
+				p.preface, _ = i.Conn.(*prefaced)
+				if p.bare && p.conn != nil {
+					p.base = p.conn.sent.Load()
+				}
 			})
 		},
 	}
+}
+
+// ready says whether a message may go out on the connection that it got, and waits until that is known.
+func (p *probe) ready(ctx context.Context) error {
+	p.mu.Lock()
+	preface := p.preface
+	p.mu.Unlock()
+	if preface != nil {
+		if err := preface.speaks(ctx); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
 }
 
 // begin notes where on the connection the message begins. net/http flushes the headers before it reads a body whose type
@@ -56,13 +77,18 @@ func (p *probe) begin() {
 //
 // Two facts rule it out. Either the message was never handed to the transport, and the gate is shut now. Or it was, and
 // the HTTP/1.x connection took no byte since: net/http waits for its writing goroutine before it returns an error, so
-// that the count is final. TLS counts its own alerts too, which errs on the safe side.
+// that the count is final. TLS counts its own alerts too, which errs on the safe side. A request without a body counts from
+// its first byte, on the connection that it got.
 func (p *probe) wrote(g *gate) bool {
-	if !g.seal() {
-		return false
-	}
+	handed := g.seal()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.bare {
+		handed = p.connected
+	}
+	if !handed {
+		return false
+	}
 	return p.conn == nil || p.conn.sent.Load() != p.base
 }
 
@@ -87,6 +113,8 @@ func (p *probe) failure(ctx context.Context, g *gate, written bool) string {
 		return ReasonCanceled
 	case written:
 		return ReasonResponseLost
+	case p.preface.foreign(), errors.Is(p.tlsErr, errNoALPN):
+		return ReasonHTTP2Unavailable
 	case p.connected:
 		return ReasonConnectionLost
 	case p.tlsErr != nil:

@@ -31,6 +31,8 @@ const (
 	ReasonConnectionFailed = "ConnectionFailed"
 	// ReasonTLSFailed: the TLS handshake failed.
 	ReasonTLSFailed = "TLSFailed"
+	// ReasonHTTP2Unavailable: the server does not speak HTTP/2, which gRPC needs.
+	ReasonHTTP2Unavailable = "HTTP2Unavailable"
 	// ReasonConnectionLost: the connection was gone before a byte of the message was written.
 	ReasonConnectionLost = "ConnectionLost"
 	// ReasonCanceled: the caller gave up.
@@ -69,6 +71,8 @@ const (
 	ReasonForeignTask = "ForeignTask"
 	// ReasonServerError: a protocol error that says nothing about whether the request was acted on.
 	ReasonServerError = "ServerError"
+	// ReasonRequestRefused: an error that is not known by name, of a class that says that the request was not acted on.
+	ReasonRequestRefused = "RequestRefused"
 	// ReasonTaskNotFound: the agent does not have the task (A2A 1.0, TaskNotFoundError).
 	ReasonTaskNotFound = "TaskNotFound"
 	// ReasonTaskNotCancelable: the task has ended (A2A 1.0, TaskNotCancelableError).

@@ -10,7 +10,10 @@ import (
 	"math"
 	"mime"
 	"net/http"
+	"net/url"
 	"strings"
+
+	"github.com/google/uuid"
 
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
 )
@@ -40,20 +43,27 @@ var rpcFaults = map[int64]fault{
 }
 
 // rpc dresses requests as JSON-RPC 2.0 (A2A 1.0, section 9).
-type rpc struct{}
+type rpc struct {
+	url *url.URL
+}
 
-// encode returns the body of a request. The methods have the names of the calls.
-func (rpc) encode(id string, call outbox.Call, params any) ([]byte, error) {
-	return json.Marshal(struct {
+// encode implements binding. The methods have the names of the calls.
+func (b rpc) encode(call outbox.Call, params any) (parcel, error) {
+	id := uuid.NewString()
+	body, err := json.Marshal(struct {
 		Version string `json:"jsonrpc"`
 		ID      string `json:"id"`
 		Method  string `json:"method"`
 		Params  any    `json:"params"`
 	}{rpcVersion, id, string(call), params})
+	return parcel{
+		method: http.MethodPost, url: b.url, body: body, id: id,
+		header: http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json"}},
+	}, err
 }
 
-// decode reads the response to the request with the given id.
-func (rpc) decode(id string, ev evidence) answer {
+// decode implements binding.
+func (rpc) decode(_ outbox.Call, p parcel, ev evidence) answer {
 	switch {
 	case ev.err != nil:
 		return answer{}
@@ -62,11 +72,11 @@ func (rpc) decode(id string, ev evidence) answer {
 	case !isJSON(ev.header):
 		return answer{reason: ReasonUnexpectedContentType}
 	}
-	envelope := object(bytes.TrimPrefix(ev.body, []byte("\xEF\xBB\xBF")))
+	envelope := object(unmarked(ev.body))
 	if envelope == nil {
 		return answer{reason: ReasonInvalidResponse}
 	}
-	ours := envelope.text("id") == id
+	ours := envelope.text("id") == p.id
 	if !ours && envelope.text("jsonrpc") != rpcVersion {
 		return answer{reason: ReasonInvalidResponse}
 	}
@@ -81,6 +91,11 @@ func (rpc) decode(id string, ev evidence) answer {
 		return answer{result: envelope["result"]}
 	}
 	return answer{reason: ReasonForeignResponse}
+}
+
+// unmarked is a body without the byte order mark that some servers begin it with.
+func unmarked(body []byte) []byte {
+	return bytes.TrimPrefix(body, []byte("\xEF\xBB\xBF"))
 }
 
 // isJSON reports whether the response is JSON by its Content-Type, or has none (RFC 9110, section 8.3).
@@ -108,10 +123,12 @@ func readFault(raw json.RawMessage) answer {
 	switch {
 	case known:
 	case code >= -32700 && code <= -32600:
-		f = fault{outcome: outbox.Refused, reason: "RequestRefused"}
+		f = fault{outcome: outbox.Refused, reason: ReasonRequestRefused}
 	default:
-		f = said.identify()
+		if f, known = said.named(); !known {
+			f = fault{outcome: outbox.Ambiguous, reason: ReasonServerError}
+		}
 	}
-	f.label, f.message, f.retryAfter = fmt.Sprintf("JSON-RPC error %d (%s)", code, f.reason), o.text("message"), said.retryDelay
-	return answer{fault: &f}
+	f.label, f.message = fmt.Sprintf("JSON-RPC error %d (%s)", code, f.reason), o.text("message")
+	return answer{fault: &f, retryAfter: said.retryDelay}
 }

@@ -25,6 +25,7 @@ var errAttemptExpired = errors.New("the attempt's deadline is over")
 // followed, no cookie kept and no timeout added.
 type wire struct {
 	transport *http.Transport
+	// url is the endpoint's own, for which credentials are asked.
 	url       *url.URL
 	authorize func(*http.Request) error
 	limit     int64
@@ -33,8 +34,13 @@ type wire struct {
 
 // parcel is one request.
 type parcel struct {
-	body   []byte
+	method string
+	url    *url.URL
 	header http.Header
+	// body is the message; empty for a request that is all in its URL. plain is its JSON where it is not JSON itself.
+	body, plain []byte
+	// id is what the answer has to repeat; empty where the binding knows no such thing.
+	id string
 	// notAfter is the time after which no byte is handed to the transport; zero means any time.
 	notAfter time.Time
 	// idempotent requests may be made again after they were written.
@@ -47,11 +53,12 @@ type evidence struct {
 	err     error
 	reason  string
 	written bool
-	// status, header and body are the response. gap is the reason why the body is not complete.
-	status int
-	header http.Header
-	body   []byte
-	gap    string
+	// status, header, body and trailer are the response. gap is the reason why the body is not complete.
+	status  int
+	header  http.Header
+	body    []byte
+	trailer http.Header
+	gap     string
 	// private is what was sent and must not be shown.
 	private
 }
@@ -86,19 +93,22 @@ func (w *wire) try(ctx context.Context, p parcel) (evidence, bool) {
 		return evidence{err: err, reason: ReasonCredentialsUnavailable}, false
 	}
 	ev := evidence{private: private{secrets: secrets, request: p.body}}
-	seen := &probe{}
+	if p.plain != nil {
+		ev.request = p.plain
+	}
+	seen := &probe{bare: len(p.body) == 0}
 	g := &gate{rest: p.body, begin: seen.begin, allow: func() error {
-		if err := ctx.Err(); err != nil {
+		if err := seen.ready(ctx); err != nil {
 			return err
 		}
 		return w.expired(p)
 	}}
-	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, seen.trace()), http.MethodPost, w.url.String(), g)
+	req, err := p.request(httptrace.WithClientTrace(ctx, seen.trace()), g)
 	if err != nil {
 		ev.err, ev.reason = err, ReasonRequestNotEncodable
 		return ev, false
 	}
-	req.Header, req.ContentLength = header, int64(len(p.body))
+	req.Header = header
 	// A response may come while the message is still being written. What has not left by now never will.
 	defer g.seal()
 	resp, err := w.transport.RoundTrip(req)
@@ -111,6 +121,19 @@ func (w *wire) try(ctx context.Context, p parcel) (evidence, bool) {
 	defer func() { _ = resp.Body.Close() }()
 	ev.read(ctx, resp, w.limit)
 	return ev, false
+}
+
+// request returns the HTTP request whose body is behind the gate.
+func (p parcel) request(ctx context.Context, g *gate) (*http.Request, error) {
+	if len(p.body) == 0 {
+		return http.NewRequestWithContext(ctx, p.method, p.url.String(), http.NoBody)
+	}
+	req, err := http.NewRequestWithContext(ctx, p.method, p.url.String(), g)
+	if err != nil {
+		return nil, err
+	}
+	req.ContentLength = int64(len(p.body))
+	return req, nil
 }
 
 // dress returns the headers with the credentials. The authorizer gets a request of its own for the endpoint's URL and
@@ -170,7 +193,7 @@ func (ev *evidence) read(ctx context.Context, resp *http.Response, limit int64) 
 	case int64(len(body)) > limit:
 		ev.gap = ReasonResponseTooLarge
 	case err == nil:
-		ev.body = body
+		ev.body, ev.trailer = body, resp.Trailer
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		ev.gap = ReasonTimeout
 	case ctx.Err() != nil:

@@ -1,0 +1,65 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/delegation-dev/delegation-operator/internal/outbox"
+)
+
+// held judges the answer to a send and holds it to what must never happen.
+func held(t *testing.T, b binding, ev evidence) {
+	t.Helper()
+	a := b.decode(outbox.CallSend, parcel{}, ev)
+	ex := judge(ev, a, time.Unix(0, 0))
+	if ex.Outcome == outbox.Accepted {
+		if ev.status != http.StatusOK {
+			t.Errorf("accepted HTTP %d", ev.status)
+		}
+		ex = sent(a.result, "")
+	}
+	checkOutcome(t, ex)
+	checkTexts(t, ex)
+}
+
+// FuzzAnswerREST is FuzzAnswer for HTTP+JSON.
+func FuzzAnswerREST(f *testing.F) {
+	for _, body := range []string{
+		``, `null`, `[]`, `{"task":{"id":"t","status":{"state":2}}}`, `{"message":{"messageId":"r","parts":[{"text":"x"}]}}`, `{"error":"no"}`,
+		`{"error":{"code":400,"message":"no","details":[{"@type":"x/google.rpc.ErrorInfo","reason":"INVALID_PARAMS","domain":"a2a-protocol.org"}]}}`,
+		`{"code":5,"details":[{"reason":"MESSAGE_IN_PROGRESS"},{"@type":"x/google.rpc.RetryInfo","retryDelay":"1s"}]}`,
+	} {
+		for _, status := range []int{200, 202, 401, 404, 409, 429, 503} {
+			f.Add(status, body, "application/a2a+json", "5")
+		}
+	}
+	f.Fuzz(func(t *testing.T, status int, body, contentType, after string) {
+		header := http.Header{"Content-Type": {contentType}, "Retry-After": {after}}
+		held(t, rest{}, evidence{status: status, header: header, body: []byte(body), private: private{secrets: []string{"s3cr3t"}}})
+	})
+}
+
+// FuzzAnswerGRPC is FuzzAnswer for GRPC.
+func FuzzAnswerGRPC(f *testing.F) {
+	for _, body := range []string{"", "\x00\x00\x00\x00\x00", "\x00\x00\x00\x00\x0b\x0a\x09\x0a\x03t-1\x1a\x02\x08\x02", "\x01\x00\x00\x00\x00"} {
+		for _, end := range []string{"0", "", "3", "14", "x"} {
+			f.Add(200, []byte(body), end, "no%20s3cr3t", "CAMSAm5v", true)
+		}
+	}
+	f.Fuzz(func(t *testing.T, status int, body []byte, end, said, details string, trailing bool) {
+		ev := evidence{status: status, header: http.Header{"Content-Type": {"application/grpc"}}, body: body, private: private{secrets: []string{"s3cr3t"}}}
+		ending := http.Header{"Grpc-Status": {end}, "Grpc-Message": {said}, "Grpc-Status-Details-Bin": {details}}
+		if trailing {
+			ev.trailer = ending
+		} else {
+			for name, values := range ending {
+				ev.header[name] = values
+			}
+		}
+		held(t, unary{}, ev)
+	})
+}
