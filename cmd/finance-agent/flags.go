@@ -33,13 +33,18 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	flags.BoolVar(&c.Dedup, "dedup", c.Dedup, "return the first copy's task for a repeated message")
 	flags.DurationVar(&c.Retention, "retention", c.Retention, "how long a message is remembered with --dedup")
 	flags.BoolVar(&c.History, "history", c.History, "show the messages of a task in answers")
-	flags.DurationVar(&c.Delay, "delay", 0, "time from a task's submission to its end")
+	flags.BoolVar(&c.Approval, "approval", c.Approval, "ask for approval of unusual adjustments; they are only reported otherwise")
+	flags.DurationVar(&c.Delay, "delay", 0, "time from a message to the end of what it starts, or to the agent's question")
 	flags.StringVar(&c.Token, "bearer-token", "", "token that callers need; anybody may call where empty")
 
 	flags.IntVar(&f.LoseResponses, "lose-responses", 0, "number of SendMessage responses to lose, with the task made")
 	flags.IntVar(&f.FailAfterAccept, "fail-after-accept", 0, "number of SendMessage calls to answer with 503, with the task made")
 	flags.DurationVar(&f.DelayResponse, "delay-response", 0, "how long to hold back each SendMessage response")
 	flags.Var(&f.Reject, "reject-first-with", "HTTP status for the first sends, before they are accepted: CODE:N or CODE:N:RETRY_AFTER_SECONDS")
+	flags.Var(&f.Status, "status-for", "HTTP status for the first calls of a method, or with -1 for all: METHOD:CODE:N, such as ListTasks:500:3; may be repeated")
+	flags.BoolVar(&f.Hang, "hang", false, "never answer a send")
+	flags.BoolVar(&f.DuplicateTasks, "duplicate-tasks", false, "promise deduplication in the card and don't keep the promise")
+	flags.DurationVar(&f.ListLag, "list-lag", 0, "how long a new task is missing in ListTasks")
 
 	if err := flags.Parse(args); err != nil {
 		return nil, err
@@ -47,8 +52,11 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	if flags.NArg() > 0 {
 		return nil, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	if f.LoseResponses < 0 || f.FailAfterAccept < 0 || f.DelayResponse < 0 || c.Delay < 0 || c.Retention <= 0 {
+	if min(f.LoseResponses, f.FailAfterAccept) < 0 || min(f.DelayResponse, f.ListLag, c.Delay) < 0 || c.Retention <= 0 {
 		return nil, fmt.Errorf("a number or a time is negative, or the retention zero")
+	}
+	if f.DuplicateTasks && !c.Dedup {
+		return nil, fmt.Errorf("--duplicate-tasks breaks a promise that --dedup=false doesn't make")
 	}
 	c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
 	return o, nil

@@ -48,6 +48,7 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	logger := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: o.logLevel}))
 	slog.SetDefault(logger)
 	o.config.Logger = logger
+	o.config.Stopping = ctx.Done()
 
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.listen)
 	if err != nil {

@@ -14,7 +14,10 @@ const (
 	CategoryMissingInLedger = "missing_in_ledger"
 	CategoryMissingInBank   = "missing_in_bank"
 	CategoryAdjustment      = "adjustment"
-	CategoryUnusual         = "unusual_adjustment"
+	CategoryUnusual         = "unusual_adjustment" // nobody decided about it
+	CategoryApproved        = "approved_adjustment"
+	CategoryRejected        = "rejected_adjustment"
+	CategoryLeftOut         = "left_out"
 	CategoryMatched         = "matched"
 )
 
@@ -46,11 +49,13 @@ func (r *Report) CSV() string {
 		w.entry(CategoryMissingInBank, e, "")
 	}
 	for _, a := range r.Adjustments {
-		category := CategoryAdjustment
-		if a.Unusual {
-			category = CategoryUnusual
-		}
-		w.entry(category, a.Entry, a.Entry.Description)
+		w.adjustment(a)
+	}
+	for _, e := range r.LeftOut.Entries {
+		w.add(CategoryLeftOut, e.ID, "", day(e.Date), e.Counterparty, e.Reference, e.Amount.String(), "", 0, e.Description)
+	}
+	for _, l := range r.LeftOut.Lines {
+		w.add(CategoryLeftOut, "", l.ID, day(l.Date), l.Counterparty, l.Reference, "", l.Amount.String(), 0, l.Description)
 	}
 	for _, m := range r.Matches {
 		w.pair(CategoryMatched, m.Entry, m.Line, m.How)
@@ -68,6 +73,20 @@ func (w *csvReport) add(category, entryID, lineID, date, counterparty, reference
 
 func (w *csvReport) entry(category string, e Entry, note string) {
 	w.add(category, e.ID, "", day(e.Date), e.Counterparty, e.Reference, e.Amount.String(), "", e.Amount, note)
+}
+
+func (w *csvReport) adjustment(a Adjustment) {
+	category, note := CategoryAdjustment, a.Entry.Description
+	switch {
+	case a.Unusual && a.Decision != nil:
+		category, note = CategoryRejected, strings.TrimPrefix(note+"; "+a.Decision.String(), "; ")
+		if a.Decision.Approved {
+			category = CategoryApproved
+		}
+	case a.Unusual:
+		category = CategoryUnusual
+	}
+	w.entry(category, a.Entry, note)
 }
 
 func (w *csvReport) line(category string, l Line) {

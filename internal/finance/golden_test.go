@@ -53,19 +53,7 @@ func TestSampleGolden(t *testing.T) {
 
 func TestCSVAddsUpToTheGap(t *testing.T) {
 	r := sample(t)
-	records, err := csv.NewReader(strings.NewReader(r.CSV())).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var sum Cents
-	for _, record := range records[1:] {
-		difference, err := ParseCents(record[8])
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum += difference
-	}
-	if sum != r.Gap() {
+	if sum := differences(t, r); sum != r.Gap() {
 		t.Errorf("differences add up to %v, the gap is %v", sum, r.Gap())
 	}
 }

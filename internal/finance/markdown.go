@@ -2,6 +2,7 @@ package finance
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -11,13 +12,23 @@ import (
 func (r *Report) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Reconciliation of %s\n\n", cell(r.Period))
+	if len(r.Revises) > 0 {
+		fmt.Fprintf(&b, "This document %s.\n\n", cell(r.revision()))
+	}
 	r.writeTotals(&b)
 	section(&b, "Duplicate postings", duplicateHeader, r.Duplicates, duplicateCells)
 	section(&b, "Different amounts", differenceHeader, r.Differences, differenceCells)
 	section(&b, "Bank fees not posted", lineHeader, r.Fees, lineCells)
 	section(&b, "Missing in the ledger", lineHeader, r.MissingInLedger, lineCells)
 	section(&b, "Missing at the bank", entryHeader, r.MissingInBank, entryCells)
-	section(&b, "Adjustments", adjustmentHeader, r.Adjustments, adjustmentCells)
+	rejected := func(a Adjustment) bool { return a.Decision != nil && !a.Decision.Approved }
+	standing := slices.DeleteFunc(slices.Clone(r.Adjustments), rejected)
+	section(&b, "Adjustments", adjustmentHeader, standing, adjustmentCells)
+	section(&b, "Rejected adjustments", adjustmentHeader, slices.DeleteFunc(slices.Clone(r.Adjustments), func(a Adjustment) bool {
+		return !rejected(a)
+	}), adjustmentCells)
+	section(&b, "Postings left out", entryHeader, r.LeftOut.Entries, entryCells)
+	section(&b, "Bank lines left out", lineHeader, r.LeftOut.Lines, lineCells)
 	return b.String()
 }
 
@@ -55,7 +66,10 @@ func entryCells(e Entry) []string {
 
 func adjustmentCells(a Adjustment) []string {
 	note := ""
-	if a.Unusual {
+	switch {
+	case a.Unusual && a.Decision != nil:
+		note = "unusual: " + a.Decision.String()
+	case a.Unusual:
 		note = "unusual: needs approval"
 	}
 	return []string{a.Entry.ID, day(a.Entry.Date), a.Entry.Account, a.Entry.Reference, a.Entry.Description, a.Entry.Amount.String(), note}

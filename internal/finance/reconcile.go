@@ -75,13 +75,13 @@ func newMatcher(entries []Entry, lines []Line, o Options) *matcher {
 		m.lines = append(m.lines, booking{l, normal(l.Reference), normal(l.Counterparty)})
 	}
 	slices.SortFunc(m.entries, func(a, b posting) int { return byDateAndID(a.Entry, b.Entry) })
-	slices.SortFunc(m.lines, func(a, b booking) int {
-		return cmp.Or(a.Date.Compare(b.Date), cmp.Compare(a.ID, b.ID))
-	})
+	slices.SortFunc(m.lines, func(a, b booking) int { return lineByDateAndID(a.Line, b.Line) })
 	return m
 }
 
 func byDateAndID(a, b Entry) int { return cmp.Or(a.Date.Compare(b.Date), cmp.Compare(a.ID, b.ID)) }
+
+func lineByDateAndID(a, b Line) int { return cmp.Or(a.Date.Compare(b.Date), cmp.Compare(a.ID, b.ID)) }
 
 // take removes the entries that explain says yes to.
 func (m *matcher) take(explain func(e posting) bool) {

@@ -1,6 +1,9 @@
 package finance
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Totals are a table's control figures.
 type Totals struct {
@@ -42,6 +45,22 @@ type Adjustment struct {
 	Entry Entry
 	// Unusual says that the amount is at or above the limit for approval.
 	Unusual bool
+	// Decision is what was decided about an unusual one; nil while nothing was.
+	Decision *Decision
+}
+
+// Decision is what somebody said about an unusual adjustment.
+type Decision struct {
+	Approved bool
+	By       string // the person's name, as they gave it
+}
+
+// String says the decision in words.
+func (d Decision) String() string {
+	if d.Approved {
+		return "approved by " + d.By
+	}
+	return "rejected by " + d.By
 }
 
 // Report is the result of a reconciliation. Every ledger entry and every bank line is in exactly one of
@@ -57,6 +76,10 @@ type Report struct {
 	MissingInLedger []Line  // money moved, nothing posted
 	MissingInBank   []Entry // posted, no money moved
 	Adjustments     []Adjustment
+	// LeftOut are the rows that were not looked at, on request. They are in no other list and in no sum.
+	LeftOut LeftOut
+	// Revises names the tasks whose reports this one takes the place of; empty for a first report.
+	Revises []string
 }
 
 // Gap is the sum of the ledger less that of the bank.
@@ -87,13 +110,19 @@ func (r *Report) Explained() Cents {
 	return sum
 }
 
-// Findings is the number of rows somebody has to look at; adjustments count when they are unusual.
+// Findings is the number of rows somebody has to look at; adjustments count when they are unusual and
+// nobody approved them.
 func (r *Report) Findings() int {
-	return len(r.Duplicates) + len(r.Differences) + len(r.Fees) +
-		len(r.MissingInLedger) + len(r.MissingInBank) + len(r.Unusual())
+	n := len(r.Duplicates) + len(r.Differences) + len(r.Fees) + len(r.MissingInLedger) + len(r.MissingInBank)
+	for _, a := range r.Unusual() {
+		if a.Decision == nil || !a.Decision.Approved {
+			n++
+		}
+	}
+	return n
 }
 
-// Unusual is the adjustments that need somebody's approval.
+// Unusual is the adjustments that need somebody's approval, those that have it included.
 func (r *Report) Unusual() []Adjustment {
 	var unusual []Adjustment
 	for _, a := range r.Adjustments {
@@ -110,6 +139,27 @@ func (r *Report) Summary() string {
 	if open := r.Gap() - r.Explained(); open != 0 {
 		explained = fmt.Sprintf("which leave %s of the gap of %s unexplained", open, r.Gap())
 	}
-	return fmt.Sprintf("%s: %d of %d ledger entries matched, %d findings, %s",
+	summary := fmt.Sprintf("%s: %d of %d ledger entries matched, %d findings, %s",
 		r.Period, len(r.Matches), r.Ledger.Rows, r.Findings(), explained)
+	for _, a := range r.Adjustments {
+		if a.Decision != nil {
+			summary += fmt.Sprintf("; adjustment %s %s", a.Entry.ID, a.Decision)
+		}
+	}
+	if len(r.Revises) > 0 {
+		summary += "; " + r.revision()
+	}
+	return summary
+}
+
+// revision says which reports this one revises and how.
+func (r *Report) revision() string {
+	left := fmt.Sprintf("%d rows left out", r.LeftOut.rows())
+	switch r.LeftOut.rows() {
+	case 0:
+		left = "no row left out"
+	case 1:
+		left = "1 row left out"
+	}
+	return fmt.Sprintf("revises the report of task %s: %s", strings.Join(r.Revises, ", "), left)
 }

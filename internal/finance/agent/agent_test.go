@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -41,10 +42,11 @@ func TestReadInputs(t *testing.T) {
 		"data parts and a file": {user(a2a.NewDataPart(map[string]any{"ledger": ledgerCSV, "x": 1.0}), text("bank.csv", bankCSV))},
 		"recognised by header":  {user(text("september.csv", bankCSV), file("", "text/csv; charset=utf-8", a2a.NewTextPart(ledgerCSV)))},
 		"in two messages":       {user(text("ledger.csv", ledgerCSV)), nil, user(text("bank.csv", bankCSV))},
-		"the agent's words aside": {user(text("ledger.csv", ledgerCSV), text("bank.csv", bankCSV)),
-			a2a.NewMessage(a2a.MessageRoleAgent, text("bank.csv", "other"))},
+		"an earlier one too":    {user(text("ledger.csv", ledgerCSV)), user(text("ledger.csv", "old"), text("bank.csv", bankCSV))},
+		"the agent's words aside": {user(text("ledger.csv", ledgerCSV)),
+			a2a.NewMessage(a2a.MessageRoleAgent, text("bank.csv", "other")), user(text("bank.csv", bankCSV))},
 	} {
-		in, err := ReadInputs(messages...)
+		in, err := ReadInputs(messages[0], messages[1:]...)
 		if err != nil || string(in.Ledger) != ledgerCSV || string(in.Bank) != bankCSV || in.Period != "" {
 			t.Errorf("%s: %+v, %v", name, in, err)
 		}
@@ -66,11 +68,22 @@ func TestReadInputsRefuses(t *testing.T) {
 		"two ledgers":         {user(ledger, bank, text("ledger-old.csv", ledgerCSV)), ErrAmbiguousInput},
 		"twice in two forms":  {user(ledger, bank, a2a.NewDataPart(map[string]any{"bank": bankCSV})), ErrAmbiguousInput},
 		"period":              {user(ledger, bank, a2a.NewDataPart(map[string]any{"period": "September"})), ErrPeriod},
+		"exclude, one text":   {user(ledger, bank, a2a.NewDataPart(map[string]any{"exclude": "L-1"})), ErrExclude},
+		"exclude, a number":   {user(ledger, bank, a2a.NewDataPart(map[string]any{"exclude": []any{1.0}})), ErrExclude},
+		"exclude, too much":   {user(ledger, bank, a2a.NewTextPart("without"+manyNames())), ErrExclude},
 	} {
 		if _, err := ReadInputs(test.message); !errors.Is(err, test.want) {
 			t.Errorf("%s: error %v, want %v", name, err, test.want)
 		}
 	}
+}
+
+func manyNames() string {
+	var b strings.Builder
+	for i := range maxLeaveOut + 1 {
+		fmt.Fprintf(&b, " L-%d", i)
+	}
+	return b.String()
 }
 
 func run(ctx context.Context, t *testing.T, e *Executor, call *a2asrv.ExecutorContext) []a2a.Event {

@@ -7,17 +7,29 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"github.com/a2aproject/a2a-go/v2/a2asrv/taskstore"
 
 	"github.com/delegation-dev/delegation-operator/internal/finance"
 )
 
 // Executor runs reconciliations as A2A tasks. Its zero value is ready to use.
 type Executor struct {
-	// Delay is the time from a task's submission to its end, half of it before the work visibly starts.
-	// It makes the states of a task observable; the work itself takes milliseconds.
+	// Delay is the time from a message to the end of what it starts, or to the agent's question. Half of a
+	// new task's passes before the work visibly starts. It makes the states of a task observable; the work
+	// itself takes milliseconds.
 	Delay time.Duration
 	// Options is the policy of the reconciliations.
 	Options finance.Options
+	// Approval makes a task ask about each unusual adjustment. Without it they are only reported.
+	Approval bool
+	// Tasks finds the tasks that a message refers to; where it is nil, none is known.
+	Tasks TaskReader
+}
+
+// TaskReader is the part of a task store that revisions need. It shows a caller's own tasks only.
+type TaskReader interface {
+	// Get returns a copy of the task, or an error where the caller has no such task.
+	Get(ctx context.Context, id a2a.TaskID) (*taskstore.StoredTask, error)
 }
 
 var _ a2asrv.AgentExecutor = (*Executor)(nil)

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,31 +23,56 @@ const (
 // steps are the work on a task in order. Each says whether the next one follows; a step that says no has
 // emitted the event that ends this run. To ask the client something, a step ends the run in an
 // interrupted state unless the answer is among the task's messages.
-var steps = []func(context.Context, *job) bool{submit, readInputs, start, reconcile, publish, complete}
+var steps = []func(context.Context, *job) bool{
+	reply, take, resolve, readInputs, start, reconcile, work, approve, publish, complete,
+}
 
 // job is one run over the steps.
 type job struct {
 	*Executor
 	*a2asrv.ExecutorContext
-	yield  func(a2a.Event, error) bool
-	inputs Inputs
-	report *finance.Report
+	yield func(a2a.Event, error) bool
+	// history is the task's messages in the order in which they were said; the first one is the request.
+	history []*a2a.Message
+	revised []*a2a.Task // the tasks whose reports this one revises, nearest first
+	inputs  Inputs
+	report  *finance.Report
 }
 
-// submit puts the task into the store with the message that asked for it in its history: clients that
-// lost the answer find the task by that.
-func submit(_ context.Context, j *job) bool {
-	if j.StoredTask != nil {
-		return true
+// take puts the message into the task's history, by which clients find the task that lost the answer. It
+// emits the whole task, a new one as submitted and one that was waiting as working again.
+//
+// The SDK has appended an answer before the question it answers, which it moves out of the status only
+// when the next status comes, and not at all when an earlier copy of the answer is there. So the history
+// is put in order here.
+func take(_ context.Context, j *job) bool {
+	now := time.Now() // listings that ask for changes since a time go by it
+	if j.StoredTask == nil {
+		task := a2a.NewSubmittedTask(j, j.Message)
+		task.Status.Timestamp = &now
+		j.history = task.History
+		return j.emit(task)
 	}
-	task := a2a.NewSubmittedTask(j, j.Message)
-	now := time.Now()
-	task.Status.Timestamp = &now // listings that ask for changes since a time go by it
-	return j.emit(task)
+	task := *j.StoredTask
+	said := slices.Clone(task.History)
+	if n := len(said); n > 0 && said[n-1] == j.Message { // the very one: a copy of an earlier run is another object
+		said = said[:n-1]
+	}
+	if task.Status.Message != nil {
+		said = append(said, task.Status.Message)
+	}
+	task.History = append(said, j.Message)
+	task.Status = a2a.TaskStatus{State: a2a.TaskStateWorking, Timestamp: &now}
+	j.history = task.History
+	return j.emit(&task)
 }
 
 func readInputs(_ context.Context, j *job) bool {
-	inputs, err := ReadInputs(j.messages()...)
+	earlier := make([]*a2a.Message, 0, len(j.revised))
+	for _, task := range j.revised {
+		earlier = append(earlier, request(task.History))
+	}
+	inputs, err := ReadInputs(request(j.history), earlier...)
 	if err != nil {
 		return j.end(a2a.TaskStateRejected, sentence(err)+" "+HowToSend)
 	}
@@ -57,7 +83,10 @@ func readInputs(_ context.Context, j *job) bool {
 // start says nothing besides the state: what the agent says goes into the history, where clients look for
 // their own message, some of them among the latest few only.
 func start(ctx context.Context, j *job) bool {
-	return pause(ctx, j.Delay/2) && j.emit(a2a.NewStatusUpdateEvent(j, a2a.TaskStateWorking, nil))
+	if !pause(ctx, j.Delay/2) {
+		return false
+	}
+	return j.StoredTask != nil || j.emit(a2a.NewStatusUpdateEvent(j, a2a.TaskStateWorking, nil))
 }
 
 func reconcile(_ context.Context, j *job) bool {
@@ -70,26 +99,24 @@ func reconcile(_ context.Context, j *job) bool {
 	if j.inputs.Period != "" {
 		options.Period = j.inputs.Period
 	}
-	j.report = finance.Reconcile(entries, lines, options)
+	report, err := finance.ReconcileWithout(j.inputs.LeaveOut, entries, lines, options)
+	if err != nil {
+		return j.end(a2a.TaskStateFailed, sentence(err))
+	}
+	report.Revises = j.revises()
+	j.report = report
 	return true
 }
 
-func publish(ctx context.Context, j *job) bool {
-	return pause(ctx, j.Delay-j.Delay/2) &&
-		j.emit(artifact(j, MarkdownArtifact, "text/markdown", "The findings, for people.", j.report.Markdown())) &&
+func work(ctx context.Context, j *job) bool { return pause(ctx, j.Delay-j.Delay/2) }
+
+func publish(_ context.Context, j *job) bool {
+	return j.emit(artifact(j, MarkdownArtifact, "text/markdown", "The findings, for people.", j.report.Markdown())) &&
 		j.emit(artifact(j, CSVArtifact, "text/csv", "Every row of both tables, for programs.", j.report.CSV()))
 }
 
 func complete(_ context.Context, j *job) bool {
 	return j.end(a2a.TaskStateCompleted, j.report.Summary()+".")
-}
-
-// messages are all of the task, the one that started this run included.
-func (j *job) messages() []*a2a.Message {
-	if j.StoredTask == nil {
-		return []*a2a.Message{j.Message}
-	}
-	return j.StoredTask.History // holds the new message already
 }
 
 // emit reports whether somebody still takes events: after a cancellation nobody does.
@@ -131,9 +158,12 @@ func pause(ctx context.Context, d time.Duration) bool {
 const maxSentence = 500
 
 func sentence(err error) string {
-	text := strings.ReplaceAll(err.Error(), "\n", "; ")
-	if len(text) > maxSentence {
-		text = strings.ToValidUTF8(text[:maxSentence], "") + "…"
+	return clip(strings.ReplaceAll(err.Error(), "\n", "; "), maxSentence) + "."
+}
+
+func clip(text string, limit int) string {
+	if len(text) <= limit {
+		return text
 	}
-	return text + "."
+	return strings.ToValidUTF8(text[:limit], "") + "…"
 }

@@ -30,7 +30,7 @@ func card(cfg Config, base string) *a2a.AgentCard {
 			ID:   "reconcile-month",
 			Name: "Reconcile a month",
 			Description: "Matches every posting with the money that moved, and finds duplicates, missing postings, transposed digits, " +
-				"bank fees and unusual adjustments. " + agent.HowToSend,
+				"bank fees and unusual adjustments. " + agent.HowToSend + " " + agent.HowToAnswer + " " + agent.HowToRevise,
 			Tags:     []string{"finance", "reconciliation", "month-end"},
 			Examples: []string{"Reconcile September 2026"},
 		}},

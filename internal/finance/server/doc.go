@@ -11,4 +11,7 @@
 // transport, the user's name, deduplication, the rules of the specification that the SDK leaves open, and
 // the SDK's handler. Everything is kept in memory and ends with the process: tasks, the deduplication
 // table and the ledger alike.
+//
+// An unusual adjustment makes a task wait for a decision, which comes as a message to the task. A message
+// that refers to finished tasks has their report revised; one that says ping or help is answered directly.
 package server

@@ -1,35 +1,61 @@
 package server
 
 import (
-	"bytes"
-	"encoding/json"
-	"maps"
 	"net"
 	"net/http"
-	"strconv"
+	"reflect"
 	"sync/atomic"
 	"time"
 )
 
+// Faults are what goes wrong, to order. Those with a number hit the first so many calls, in the order in
+// which their turn comes; a call that one of them hits uses up none of the others.
+//
+// Hang, Status and Reject strike before the agent sees the call, in this order. LoseResponses,
+// FailAfterAccept and DelayResponse hit SendMessage only, not its streaming form, and strike after the
+// agent has taken the message; a send that was refused is answered as it is and uses no fault up.
+type Faults struct {
+	// Hang leaves all sends without an answer, streaming ones too, until the client gives up or the
+	// server stops.
+	Hang bool
+	// Status are HTTP statuses that methods are answered with.
+	Status Statuses
+	// Reject turns sends away, streaming ones too.
+	Reject Reject
+	// LoseResponses is how many responses are lost: the connection is reset instead.
+	LoseResponses int
+	// FailAfterAccept is how many sends are answered with 503. Lost responses come first.
+	FailAfterAccept int
+	// DelayResponse is how long the response of each send is held back.
+	DelayResponse time.Duration
+	// DuplicateTasks breaks the promise of an agent that deduplicates: the card still makes it, and a
+	// repeated message makes another task.
+	DuplicateTasks bool
+	// ListLag is how long a new task is missing in listings.
+	ListLag time.Duration
+}
+
 // faults stands between the client and the transports. The agent behind it knows nothing of it: whatever
 // it does to a response, the work is done.
 type faults struct {
-	next    http.Handler
-	order   Faults
-	rejects budget
-	losses  budget
-	fails   budget
+	next     http.Handler
+	order    Faults
+	stopping <-chan struct{}
+	statuses []*statusFault
+	rejects  budget
+	losses   budget
+	fails    budget
 }
 
 // budget is how often a fault still strikes.
 type budget struct{ left atomic.Int64 }
 
-// take uses one up and reports whether there was one, to one caller each.
+// take uses one up and reports whether there was one, to one caller each. A negative budget has no end.
 func (b *budget) take() bool {
 	for {
 		left := b.left.Load()
 		if left <= 0 {
-			return false
+			return left < 0
 		}
 		if b.left.CompareAndSwap(left, left-1) {
 			return true
@@ -37,11 +63,11 @@ func (b *budget) take() bool {
 	}
 }
 
-func newFaults(order Faults, next http.Handler) http.Handler {
-	if order == (Faults{}) {
+func newFaults(order Faults, stopping <-chan struct{}, next http.Handler) http.Handler {
+	if reflect.DeepEqual(order, Faults{}) {
 		return next
 	}
-	f := &faults{next: next, order: order}
+	f := &faults{next: next, order: order, stopping: stopping, statuses: newStatusFaults(order.Status)}
 	f.rejects.left.Store(int64(order.Reject.N))
 	f.losses.left.Store(int64(order.LoseResponses))
 	f.fails.left.Store(int64(order.FailAfterAccept))
@@ -50,13 +76,23 @@ func newFaults(order Faults, next http.Handler) http.Handler {
 
 // ServeHTTP implements http.Handler.
 func (f *faults) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s := sendOf(r)
+	c := callOf(r)
+	if f.order.Hang && c.send != nil {
+		hang(w, r, f.stopping)
+		return
+	}
+	for _, fault := range f.statuses {
+		if fault.Method == c.method && fault.left.take() {
+			answerStatus(w, r, fault.Code)
+			return
+		}
+	}
 	switch {
-	case s == nil:
+	case c.send == nil:
 		f.next.ServeHTTP(w, r)
 	case f.rejects.take():
 		reject(w, f.order.Reject)
-	case s.streaming:
+	case c.method == sendStreamingMessage:
 		f.next.ServeHTTP(w, r)
 	default:
 		f.afterwards(w, r)
@@ -66,7 +102,7 @@ func (f *faults) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // afterwards lets the agent answer into a buffer, where the client sees nothing of it, and then decides
 // what becomes of the answer. An answer that refuses the message is passed on.
 func (f *faults) afterwards(w http.ResponseWriter, r *http.Request) {
-	answer := &buffer{header: make(http.Header), status: http.StatusOK}
+	answer := newBuffer()
 	f.next.ServeHTTP(answer, r)
 	if f.order.DelayResponse > 0 {
 		timer := time.NewTimer(f.order.DelayResponse)
@@ -88,11 +124,13 @@ func (f *faults) afterwards(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func reject(w http.ResponseWriter, order Reject) {
-	if order.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(order.RetryAfter/time.Second)))
+// hang never answers. It ends with the client's patience, or by a reset when the server stops.
+func hang(w http.ResponseWriter, r *http.Request, stopping <-chan struct{}) {
+	select {
+	case <-r.Context().Done():
+	case <-stopping:
 	}
-	http.Error(w, "rejected on order", order.Code)
+	reset(w)
 }
 
 // reset ends the connection without a byte of HTTP, as a proxy does that is killed. With no time to linger
@@ -106,35 +144,4 @@ func reset(w http.ResponseWriter) {
 		_ = tcp.SetLinger(0)
 	}
 	_ = conn.Close()
-}
-
-// buffer is a response that nobody has seen yet.
-type buffer struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-// Header implements http.ResponseWriter.
-func (b *buffer) Header() http.Header { return b.header }
-
-// WriteHeader implements http.ResponseWriter.
-func (b *buffer) WriteHeader(status int) { b.status = status }
-
-// Write implements http.ResponseWriter.
-func (b *buffer) Write(p []byte) (int, error) { return b.body.Write(p) }
-
-// accepts reports whether the answer carries what the agent made of the message. JSON-RPC puts its errors
-// into a 200.
-func (b *buffer) accepts() bool {
-	var answer struct {
-		Error json.RawMessage `json:"error"`
-	}
-	return b.status == http.StatusOK && json.Unmarshal(b.body.Bytes(), &answer) == nil && answer.Error == nil
-}
-
-func (b *buffer) copyTo(w http.ResponseWriter) {
-	maps.Copy(w.Header(), b.header)
-	w.WriteHeader(b.status)
-	_, _ = w.Write(b.body.Bytes()) // the client went away
 }

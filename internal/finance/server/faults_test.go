@@ -137,6 +137,16 @@ func TestBearerToken(t *testing.T) {
 	})
 }
 
+// A client that is still writing must get the refusal, not a reset connection.
+func TestRefusalOfALargeMessage(t *testing.T) {
+	onEachBinding(t, func(c *Config) { c.Token = "s3cret" }, func(ctx context.Context, t *testing.T, p *peer) {
+		stranger := connect(ctx, t, p.base, p.binding, "other")
+		if status, _ := stranger.raw(ctx, t, words("m-70", strings.Repeat("x", maxBody/2))); status != http.StatusUnauthorized {
+			t.Errorf("status %d, want %d", status, http.StatusUnauthorized)
+		}
+	})
+}
+
 func TestOddRequests(t *testing.T) {
 	onEachBinding(t, nil, func(ctx context.Context, t *testing.T, p *peer) {
 		post := func(body string) int {

@@ -41,6 +41,7 @@ func onEachBinding(t *testing.T, change func(*Config), test func(ctx context.Con
 		t.Run(string(binding), func(t *testing.T) {
 			cfg := Defaults()
 			cfg.Logger = slog.New(slog.DiscardHandler)
+			cfg.Approval = false // which most tests would only be held up by
 			if change != nil {
 				change(&cfg)
 			}
@@ -169,6 +170,14 @@ func (p *peer) wantRecord(t *testing.T, id string, received, accepted, bodies in
 	got := p.records(t)[id]
 	if got.Received != received || got.Accepted != accepted || got.Bodies != bodies || len(got.TaskIDs) != accepted {
 		t.Errorf("ledger has %+v, want received %d, accepted %d, bodies %d", got, received, accepted, bodies)
+	}
+}
+
+// wantContinued checks the record of a message to a task.
+func (p *peer) wantContinued(t *testing.T, id string, received, continued int) {
+	t.Helper()
+	if got := p.records(t)[id]; got.Received != received || got.Continued != continued || got.Accepted != 0 || got.Bodies != 1 {
+		t.Errorf("ledger has %+v, want received %d, continued %d", got, received, continued)
 	}
 }
 

@@ -26,6 +26,10 @@ type Record struct {
 	Accepted int `json:"accepted"`
 	// TaskIDs are these tasks, in the order of their making.
 	TaskIDs []a2a.TaskID `json:"taskIds"`
+	// Continued counts how often a task that waited went on with the message. More than one is a duplicate.
+	Continued int `json:"continued"`
+	// Replied counts the direct replies to the message. More than one is a duplicate.
+	Replied int `json:"replied"`
 	// Bodies counts the different bodies that came under the messageId.
 	Bodies int `json:"bodies"`
 }
@@ -67,13 +71,11 @@ func (l *ledger) received(s *send) {
 	e.record.Bodies = len(e.digests)
 }
 
-// made notes a task that a message made.
-func (l *ledger) made(ctx context.Context, messageID string, id a2a.TaskID) {
+// note enters into a message's record what the agent did with it.
+func (l *ledger) note(ctx context.Context, messageID string, enter func(*Record)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e := l.entry(dedup.Key{Principal: dedup.Principal(ctx), MessageID: messageID})
-	e.record.Accepted++
-	e.record.TaskIDs = append(e.record.TaskIDs, id)
+	enter(&l.entry(dedup.Key{Principal: dedup.Principal(ctx), MessageID: messageID}).record)
 }
 
 // ServeHTTP writes the records in the order in which their messages were first seen.
@@ -90,8 +92,8 @@ func (l *ledger) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	_ = json.NewEncoder(w).Encode(records) // the client went away
 }
 
-// countedTasks tells the ledger of every new task. It sits right at the store, inside deduplication, so
-// that it counts tasks and not what anybody says about them.
+// countedTasks tells the ledger of every message that a task was made by or goes on with. It sits right at
+// the store, inside deduplication, so that it counts what was done and not what anybody says about it.
 type countedTasks struct {
 	taskstore.Store
 	ledger *ledger
@@ -101,7 +103,22 @@ type countedTasks struct {
 func (c *countedTasks) Create(ctx context.Context, task *a2a.Task) (taskstore.TaskVersion, error) {
 	version, err := c.Store.Create(ctx, task)
 	if err == nil && len(task.History) > 0 {
-		c.ledger.made(ctx, task.History[0].ID, task.ID)
+		c.ledger.note(ctx, task.History[0].ID, func(r *Record) {
+			r.Accepted++
+			r.TaskIDs = append(r.TaskIDs, task.ID)
+		})
+	}
+	return version, err
+}
+
+// Update implements [taskstore.Store]. The agent takes a message in by setting the whole task, with the
+// message as the last one said, and sets it whole at no other time.
+func (c *countedTasks) Update(ctx context.Context, update *taskstore.UpdateRequest) (taskstore.TaskVersion, error) {
+	version, err := c.Store.Update(ctx, update)
+	if _, whole := update.Event.(*a2a.Task); err == nil && whole {
+		if said := update.Task.History; len(said) > 0 {
+			c.ledger.note(ctx, said[len(said)-1].ID, func(r *Record) { r.Continued++ })
+		}
 	}
 	return version, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
@@ -11,24 +12,95 @@ import (
 
 // rules refuses messages that the specification has refused, by the error that it names. The SDK refuses
 // them as well, or fails on them, with errors that say less.
-type rules struct{ a2asrv.RequestHandler }
+type rules struct {
+	a2asrv.RequestHandler
+	turns *turns
+}
 
 // SendMessage implements [a2asrv.RequestHandler].
 func (r *rules) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (a2a.SendMessageResult, error) {
-	if err := r.check(ctx, req); err != nil {
+	ctx, err := r.admit(ctx, req)
+	if err != nil {
 		return nil, err
 	}
-	return r.RequestHandler.SendMessage(ctx, req)
+	result, err := r.RequestHandler.SendMessage(ctx, req)
+	r.settle(req, err)
+	return result, err
 }
 
 // SendStreamingMessage implements [a2asrv.RequestHandler].
 func (r *rules) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageRequest) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
-		if err := r.check(ctx, req); err != nil {
+		ctx, err := r.admit(ctx, req)
+		if err != nil {
 			yield(nil, err)
 			return
 		}
-		r.RequestHandler.SendStreamingMessage(ctx, req)(yield)
+		for event, err := range r.RequestHandler.SendStreamingMessage(ctx, req) {
+			r.settle(req, err)
+			if !yield(event, err) {
+				return
+			}
+		}
+	}
+}
+
+// admit checks a message, and waits for its turn if it is to a task. The context it returns then doesn't
+// end with the caller's: a send that breaks off doesn't tell whether the agent is about to be started, and
+// so whether the turn is to be given back.
+func (r *rules) admit(ctx context.Context, req *a2a.SendMessageRequest) (context.Context, error) {
+	if req == nil || req.Message == nil || req.Message.TaskID == "" {
+		return ctx, r.check(ctx, req)
+	}
+	for {
+		changed, mine := r.turns.take(req.Message.TaskID)
+		err := r.check(ctx, req)
+		switch {
+		case err != nil && mine:
+			r.turns.giveBack(req.Message.TaskID)
+			return nil, err
+		case err != nil:
+			return nil, err
+		case mine:
+			return context.WithoutCancel(ctx), nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// settle gives back the turn of a message that was refused before the agent was started.
+func (r *rules) settle(req *a2a.SendMessageRequest, err error) {
+	if err != nil && req != nil && req.Message != nil {
+		r.turns.giveBack(req.Message.TaskID)
+	}
+}
+
+// cancelTries bounds how often a cancellation is tried; the waits between add up to 45 ms.
+const cancelTries = 10
+
+// CancelTask implements [a2asrv.RequestHandler]. The SDK fails on a task whose run is just ending in a
+// question: it tells the run to end otherwise, which doesn't listen any more. A moment later it succeeds.
+func (r *rules) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a2a.Task, error) {
+	for try := 1; ; try++ {
+		task, err := r.RequestHandler.CancelTask(ctx, req)
+		if err == nil || req == nil || try == cancelTries {
+			return task, err
+		}
+		now, failed := r.GetTask(ctx, &a2a.GetTaskRequest{ID: req.ID, Tenant: req.Tenant})
+		if failed != nil || now.Status.State.Terminal() {
+			return task, err
+		}
+		timer := time.NewTimer(time.Duration(try) * time.Millisecond)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, ctx.Err()
+		}
 	}
 }
 
@@ -39,6 +111,9 @@ func (r *rules) check(ctx context.Context, req *a2a.SendMessageRequest) error {
 		return nil
 	}
 	msg := req.Message
+	if msg.Role == a2a.MessageRoleAgent { // section 4.1.4; in a history it would pass for the agent's own
+		return a2a.NewError(a2a.ErrInvalidParams, "the role of a client's message is ROLE_USER")
+	}
 	if req.Config != nil && req.Config.PushConfig != nil { // section 3.3.4
 		return a2a.ErrPushNotificationNotSupported
 	}

@@ -29,7 +29,7 @@ func New(cfg Config) http.Handler {
 	transports := http.NewServeMux()
 	transports.Handle(JSONRPCPath, a2asrv.NewJSONRPCHandler(handler))
 	transports.Handle(RESTPath+"/", http.StripPrefix(RESTPath, dedup.ConflictStatus(a2asrv.NewRESTHandler(handler))))
-	edge := authenticate(cfg.Token, readSends(ledger, newFaults(cfg.Faults, transports)))
+	edge := readBodies(authenticate(cfg.Token, readCalls(ledger, newFaults(cfg.Faults, cfg.Stopping, transports))))
 
 	mux := http.NewServeMux()
 	mux.Handle(JSONRPCPath, edge)
@@ -46,16 +46,21 @@ func newHandler(cfg Config, ledger *ledger) a2asrv.RequestHandler {
 	var tasks taskstore.Store = taskstore.NewInMemory(&taskstore.InMemoryStoreConfig{
 		Authenticator: a2asrv.NewTaskStoreAuthenticator(),
 	})
-	tasks = dedup.TrackTasks(&countedTasks{Store: tasks, ledger: ledger})
+	if cfg.Faults.ListLag > 0 {
+		tasks = newLaggingTasks(tasks, cfg.Faults.ListLag)
+	}
+	turns := newTurns()
+	tasks = dedup.TrackTasks(&announcedTasks{Store: &countedTasks{Store: tasks, ledger: ledger}, turns: turns})
+	executor := &agent.Executor{Delay: cfg.Delay, Approval: cfg.Approval, Tasks: tasks}
 
 	capabilities := card(cfg, "").Capabilities
-	var handler a2asrv.RequestHandler = &rules{RequestHandler: a2asrv.NewHandler(
-		&agent.Executor{Delay: cfg.Delay},
+	var handler a2asrv.RequestHandler = &rules{turns: turns, RequestHandler: a2asrv.NewHandler(
+		&takingTurns{AgentExecutor: executor, turns: turns, ledger: ledger},
 		a2asrv.WithTaskStore(tasks),
 		a2asrv.WithCapabilityChecks(&capabilities),
 		a2asrv.WithLogger(cfg.Logger),
 	)}
-	if cfg.Dedup {
+	if cfg.Dedup && !cfg.Faults.DuplicateTasks {
 		handler = dedup.NewHandler(handler, dedup.NewMemory(), dedup.WithTracking(), dedup.WithRetention(cfg.Retention))
 	}
 	interceptors := []a2asrv.CallInterceptor{nameUser{}}
