@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/internal/courier"
@@ -62,18 +63,24 @@ func (a *Agents) view(ctx context.Context, d *v1alpha1.Delegation) (agentView, e
 		}
 		return unusable("AgentNotFound", fmt.Sprintf("RemoteAgent %q is not in namespace %s: create it, and the message is sent", name.Name, name.Namespace)), nil
 	}
+	if ra.DeletionTimestamp != nil && !controllerutil.ContainsFinalizer(d, v1alpha1.DeliveryFinalizer) {
+		return unusable("AgentNotFound", fmt.Sprintf("RemoteAgent %q in namespace %s is being deleted", name.Name, name.Namespace)), nil
+	}
 	v := contractOf(ra)
+	leaving := d.DeletionTimestamp != nil || ra.DeletionTimestamp != nil
 	ready := meta.FindStatusCondition(ra.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
 	case ready == nil || ra.Status.ObservedGeneration != ra.Generation:
 		v.Problem = &outbox.Problem{Reason: "AgentNotReady", Message: fmt.Sprintf("RemoteAgent %q is being examined", ra.Name), Transient: true}
+		return v, nil
+	case ready.Status != metav1.ConditionTrue && leaving && a.heldClient(ra, &v):
 		return v, nil
 	case ready.Status != metav1.ConditionTrue || ra.Status.Endpoint == nil:
 		v.Problem = &outbox.Problem{Reason: ready.Reason, Message: fmt.Sprintf("RemoteAgent %q is not ready: %s", ra.Name, ready.Message)}
 		return v, nil
 	}
 	v.Endpoint = endpointDigest(ra.Status.Endpoint)
-	return v, a.connect(ctx, ra, &v)
+	return v, a.connect(ctx, ra, &v, leaving)
 }
 
 func unusable(reason, message string) agentView {
@@ -89,6 +96,8 @@ func contractOf(ra *v1alpha1.RemoteAgent) agentView {
 	}
 	v.Lookup = ra.Spec.Contract.TaskLookup.Mode
 	v.Settle = ra.Spec.Contract.TaskLookup.Settle.Duration
+	v.NamesContexts = ra.Spec.Contract.ContextID == v1alpha1.ContextIDServer
+	v.TakesWhileWorking = ra.Spec.Contract.WhileWorking == v1alpha1.WhileWorkingSend
 	v.AttemptTimeout = ra.Spec.Delivery.AttemptTimeout.Duration
 	if d := ra.Status.Deduplication; d != nil && d.Mode == v1alpha1.DeduplicationMessageID && d.Retention != nil {
 		v.Deduplicates, v.Retention = true, d.Retention.Duration
@@ -97,8 +106,11 @@ func contractOf(ra *v1alpha1.RemoteAgent) agentView {
 }
 
 // connect gives the view its client.
-func (a *Agents) connect(ctx context.Context, ra *v1alpha1.RemoteAgent, v *agentView) error {
+func (a *Agents) connect(ctx context.Context, ra *v1alpha1.RemoteAgent, v *agentView, leaving bool) error {
 	version, problem, err := a.credentialVersion(ctx, ra)
+	if problem != nil && leaving && a.heldClient(ra, v) {
+		return nil
+	}
 	if err != nil || problem != nil {
 		v.Problem = problem
 		return err
@@ -126,6 +138,19 @@ func (a *Agents) connect(ctx context.Context, ra *v1alpha1.RemoteAgent, v *agent
 	}
 	a.clients[ra.UID] = &agentClient{Client: v.client, made: made}
 	return nil
+}
+
+// heldClient gives the view the client that was made while the Secret was there: a namespace that is deleted loses its
+// Secrets before its tasks are canceled.
+func (a *Agents) heldClient(ra *v1alpha1.RemoteAgent, v *agentView) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	held := a.clients[ra.UID]
+	if held == nil || ra.Status.Endpoint == nil {
+		return false
+	}
+	v.client, v.Endpoint = held.Client, endpointDigest(ra.Status.Endpoint)
+	return true
 }
 
 func (a *Agents) dial(ctx context.Context, ra *v1alpha1.RemoteAgent, deduplicates bool) (*remote.Client, *outbox.Problem, error) {
@@ -176,4 +201,14 @@ func (a *Agents) Forget(uid types.UID) {
 func endpointDigest(e *v1alpha1.AgentInterface) string {
 	sum := sha256.Sum256([]byte(e.URL + "\n" + e.ProtocolBinding + "\n" + e.Tenant))
 	return "sha256:" + hex.EncodeToString(sum[:16])
+}
+
+// reaches reports whether a Delegation's RemoteAgent leads to an endpoint now.
+func (a *Agents) reaches(ctx context.Context, d *v1alpha1.Delegation, endpoint string) (bool, error) {
+	ra := &v1alpha1.RemoteAgent{}
+	err := a.Client.Get(ctx, types.NamespacedName{Namespace: d.Namespace, Name: d.Spec.AgentRef.Name}, ra)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil && ra.Status.Endpoint != nil && endpointDigest(ra.Status.Endpoint) == endpoint, err
 }

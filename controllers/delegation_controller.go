@@ -86,8 +86,11 @@ func (r *DelegationReconciler) perform(ctx context.Context, s *scope, action out
 	case outbox.Record:
 		return step{}, r.record(ctx, s, a)
 	case outbox.Follow:
-		r.follow(s, a)
-		return step{done: true}, nil
+		return step{done: true, result: r.follow(s, a)}, nil
+	case outbox.Claim:
+		return step{}, r.claim(ctx, s, a)
+	case outbox.Delete:
+		return step{done: true}, r.delete(ctx, s)
 	case outbox.Release:
 		return step{done: true}, r.release(ctx, s, a)
 	case outbox.Wait:
@@ -96,19 +99,24 @@ func (r *DelegationReconciler) perform(ctx context.Context, s *scope, action out
 	return step{}, fmt.Errorf("action %T is not known", action)
 }
 
-// wait turns a time into a delay; the zero time waits for an event.
+// wait ends the pass until a time or an event. A task that is done is followed no more.
 func (r *DelegationReconciler) wait(s *scope, a outbox.Wait) ctrl.Result {
 	if s.delegation.Status.Phase.Finished() {
 		r.Follower.Drop(s.delegation.UID)
 	}
-	if a.Until.IsZero() {
+	return r.at(a.Until)
+}
+
+// at turns a time into a delay; the zero time waits for an event.
+func (r *DelegationReconciler) at(t time.Time) ctrl.Result {
+	if t.IsZero() {
 		return ctrl.Result{}
 	}
-	return ctrl.Result{RequeueAfter: max(a.Until.Sub(r.Clock.Now()), time.Millisecond)}
+	return ctrl.Result{RequeueAfter: max(t.Sub(r.Clock.Now()), time.Millisecond)}
 }
 
 // follow hands a task to the follower. What was seen of it is no news any more.
-func (r *DelegationReconciler) follow(s *scope, a outbox.Follow) {
+func (r *DelegationReconciler) follow(s *scope, a outbox.Follow) ctrl.Result {
 	if s.result != nil && s.result.Outcome == outbox.Accepted {
 		r.Courier.Recorded(s.delegation.UID, s.result)
 	}
@@ -118,4 +126,5 @@ func (r *DelegationReconciler) follow(s *scope, a outbox.Follow) {
 		MinInterval: updates.PollInterval.Duration,
 		MaxInterval: max(updates.MaxPollInterval.Duration, updates.PollInterval.Duration),
 	})
+	return r.at(a.Until)
 }

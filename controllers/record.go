@@ -17,6 +17,7 @@ import (
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/internal/artifact"
+	"github.com/delegation-dev/delegation-operator/internal/metrics"
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
 )
 
@@ -27,6 +28,12 @@ const maxNote = 1024
 // is dropped only after the write that holds it.
 func (r *DelegationReconciler) record(ctx context.Context, s *scope, a outbox.Record) error {
 	d := s.delegation.DeepCopy()
+	if a.Protects {
+		controllerutil.AddFinalizer(d, v1alpha1.DeliveryFinalizer)
+		if err := r.Client.Update(ctx, d); err != nil {
+			return err
+		}
+	}
 	d.Status = a.Status
 	if len(a.Artifacts) > 0 {
 		placed, err := r.store(ctx, d, a.Artifacts)
@@ -38,9 +45,13 @@ func (r *DelegationReconciler) record(ctx context.Context, s *scope, a outbox.Re
 	if err := r.Client.Status().Update(ctx, d); err != nil {
 		return err
 	}
+	if n := len(d.Status.Duplicates) - len(s.delegation.Status.Duplicates); n > 0 {
+		metrics.Duplicates(d.Namespace, d.Spec.AgentRef.Name, n)
+	}
 	s.delegation = d
 	if a.Settles {
 		r.Courier.Recorded(d.UID, s.result)
+		s.result = nil
 	}
 	r.emit(d, a.Event)
 	return nil
@@ -52,7 +63,12 @@ func (r *DelegationReconciler) store(ctx context.Context, d *v1alpha1.Delegation
 	cm := &corev1.ConfigMap{}
 	cm.Namespace, cm.Name = d.Namespace, artifactsName(d.Name)
 	plan := artifact.Place(cm.Name, artifacts)
-	if !plan.Stored() {
+	switch {
+	case d.Spec.Output.Store == v1alpha1.OutputNone:
+		return plan.Described(), nil
+	case d.Spec.Output.Store == v1alpha1.OutputStatus:
+		return plan.Truncated(), nil
+	case !plan.Stored():
 		return plan.Status, nil
 	}
 	cm.Data, cm.BinaryData = plan.Text, plan.Binary

@@ -58,7 +58,11 @@ func (r *RemoteAgentReconciler) Reconcile(ctx context.Context, req ctrl.Request)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	r.remember(req.NamespacedName, ra.UID)
-	status, retry, err := r.examine(ctx, ra)
+	users, wrote, err := r.protect(ctx, ra)
+	if wrote || err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	status, retry, err := r.examine(ctx, ra, inUse(users))
 	if err != nil || equality.Semantic.DeepEqual(ra.Status, *status) {
 		return ctrl.Result{RequeueAfter: retry}, err
 	}
@@ -78,15 +82,23 @@ type verdict struct {
 	retry bool
 }
 
-// examine returns the status that a RemoteAgent should have, and when to look again.
-func (r *RemoteAgentReconciler) examine(ctx context.Context, ra *v1alpha1.RemoteAgent) (*v1alpha1.RemoteAgentStatus, time.Duration, error) {
+// examine returns the status that a RemoteAgent should have, and when to look again. One that is being deleted stays what it
+// was, since its Secret may be gone before it, and says what keeps it from going.
+func (r *RemoteAgentReconciler) examine(ctx context.Context, ra *v1alpha1.RemoteAgent, use *outbox.Problem) (*v1alpha1.RemoteAgentStatus, time.Duration, error) {
 	s := ra.Status.DeepCopy()
 	s.ObservedGeneration = ra.Generation
+	if ra.DeletionTimestamp != nil {
+		r.condition(s, v1alpha1.ConditionReconciling, metav1.ConditionTrue, use)
+		return s, 0, nil
+	}
 	v, err := r.inspect(ctx, ra, s)
 	if err != nil {
 		return nil, 0, err
 	}
-	r.conclude(s, ra.Generation, v)
+	r.conclude(s, v)
+	if err := r.monitor(ctx, ra, s); err != nil {
+		return nil, 0, err
+	}
 	name := client.ObjectKeyFromObject(ra)
 	switch {
 	case v.retry:
@@ -142,25 +154,31 @@ func cardProblem(ra *v1alpha1.RemoteAgent, err error) verdict {
 }
 
 // conclude writes the conditions by the rules of kstatus.
-func (r *RemoteAgentReconciler) conclude(s *v1alpha1.RemoteAgentStatus, generation int64, v verdict) {
-	set := func(kind string, status metav1.ConditionStatus, reason, message string) {
-		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
-			Type: kind, Status: status, Reason: reason, Message: message,
-			ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(r.Clock.Now()),
-		})
+func (r *RemoteAgentReconciler) conclude(s *v1alpha1.RemoteAgentStatus, v verdict) {
+	reconciling, stalled := (*outbox.Problem)(nil), v.problem
+	if v.retry {
+		reconciling, stalled = v.problem, nil
 	}
-	meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionReconciling)
-	meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionStalled)
-	switch {
-	case v.problem == nil:
-		set(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready", "messages can be sent to "+s.Endpoint.URL)
-	case v.retry:
-		set(v1alpha1.ConditionReady, metav1.ConditionFalse, v.problem.Reason, v.problem.Message)
-		set(v1alpha1.ConditionReconciling, metav1.ConditionTrue, v.problem.Reason, v.problem.Message)
-	default:
-		set(v1alpha1.ConditionReady, metav1.ConditionFalse, v.problem.Reason, v.problem.Message)
-		set(v1alpha1.ConditionStalled, metav1.ConditionTrue, v.problem.Reason, v.problem.Message)
+	if v.problem == nil {
+		r.condition(s, v1alpha1.ConditionReady, metav1.ConditionTrue, &outbox.Problem{Reason: "Ready", Message: "messages can be sent to " + s.Endpoint.URL})
+	} else {
+		r.condition(s, v1alpha1.ConditionReady, metav1.ConditionFalse, v.problem)
 	}
+	r.condition(s, v1alpha1.ConditionReconciling, metav1.ConditionTrue, reconciling)
+	r.condition(s, v1alpha1.ConditionStalled, metav1.ConditionTrue, stalled)
+}
+
+// condition sets a condition, or removes it where there is no reason for it. One that stays keeps its time, so that nothing
+// new is no write.
+func (r *RemoteAgentReconciler) condition(s *v1alpha1.RemoteAgentStatus, kind string, status metav1.ConditionStatus, why *outbox.Problem) {
+	if why == nil {
+		meta.RemoveStatusCondition(&s.Conditions, kind)
+		return
+	}
+	meta.SetStatusCondition(&s.Conditions, metav1.Condition{
+		Type: kind, Status: status, Reason: why.Reason, Message: why.Message,
+		ObservedGeneration: s.ObservedGeneration, LastTransitionTime: metav1.NewTime(r.Clock.Now()),
+	})
 }
 
 // deduplication in force: what the spec declares, else what the card advertises.

@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"context"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,12 +22,15 @@ type scope struct {
 	delegation *v1alpha1.Delegation
 	// agent that the Delegation names.
 	agent agentView
+	// related are the Delegations that it depends on.
+	related outbox.Related
 	// message ready to be sent; nil where it is not needed or can't be built.
 	message *message.Message
 	// body is the message as the decision sees it.
 	body outbox.Body
-	// result that the last decision was made on.
-	result *outbox.Result
+	// running is the call that was queued or out, and result the last one's, when this Reconcile began.
+	running outbox.Call
+	result  *outbox.Result
 }
 
 func (s *scope) key() courier.Key {
@@ -36,8 +40,13 @@ func (s *scope) key() courier.Key {
 	}
 }
 
-// open reads what a decision needs. It returns nil for a Delegation that is gone.
+// open reads what a decision needs. It returns nil for a Delegation that is gone. The courier is asked first: what it
+// holds of a call is then never newer than the object that is read, in which the call's journal is. Until this Reconcile
+// ends nobody else has a courier call for this Delegation.
 func (r *DelegationReconciler) open(ctx context.Context, name types.NamespacedName) (*scope, error) {
+	uid, _ := r.uids.Load(name)
+	known, _ := uid.(types.UID)
+	running, result := r.Courier.Observe(known)
 	d := &v1alpha1.Delegation{}
 	if err := r.Client.Get(ctx, name, d); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -48,33 +57,49 @@ func (r *DelegationReconciler) open(ctx context.Context, name types.NamespacedNa
 	}
 	r.remember(name, d.UID)
 	s := &scope{delegation: d}
-	if d.Status.Phase.Finished() {
+	if d.UID == known {
+		s.running, s.result = running, result
+	}
+	if over(d) {
 		return s, nil
 	}
 	var err error
 	if s.agent, err = r.Agents.view(ctx, d); err != nil {
 		return nil, err
 	}
-	if d.Status.TaskID != "" {
+	if d.Status.TaskID != "" && (d.DeletionTimestamp == nil || d.Spec.Continues == nil) {
 		return s, nil
 	}
-	messageID, contextID := outbox.Identity(d)
-	s.message, err = message.Build(d, messageID, contextID, r.sources(ctx, d.Namespace))
-	if err != nil {
-		s.body.Problem, err = bodyProblem(d.Namespace, err)
-		return s, err
+	if s.related, err = r.relate(ctx, d, s.agent.Endpoint); err != nil {
+		return nil, err
 	}
-	s.body.Digest = s.message.Digest
-	return s, nil
+	return s, r.address(ctx, s)
 }
 
-// input is what the decision is made on. The courier is asked each time: a call may have ended in between.
+// over reports whether a Delegation needs neither its agent nor its message any more.
+func over(d *v1alpha1.Delegation) bool {
+	return outbox.Over(&d.Status) && !slices.ContainsFunc(d.Status.Duplicates, func(t v1alpha1.DuplicateTask) bool { return !t.Canceled })
+}
+
+// address builds the message.
+func (r *DelegationReconciler) address(ctx context.Context, s *scope) error {
+	d := s.delegation
+	to := outbox.Address(d, s.related, s.agent.NamesContexts)
+	var err error
+	s.message, err = message.Build(d, to, r.sources(ctx, d.Namespace))
+	if err != nil {
+		s.body.Problem, err = bodyProblem(d.Namespace, err)
+		return err
+	}
+	s.body.Digest = s.message.Digest
+	return nil
+}
+
+// input is what the decision is made on.
 func (r *DelegationReconciler) input(s *scope) outbox.Input {
-	var running outbox.Call
-	running, s.result = r.Courier.Observe(s.delegation.UID)
 	return outbox.Input{
 		Now: r.Clock.Now(), Self: r.Self, Delegation: s.delegation,
-		Agent: s.agent.Agent, Body: s.body, Running: running, Result: s.result,
+		Agent: s.agent.Agent, Related: s.related, Body: s.body, Running: s.running, Result: s.result,
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/internal/courier"
+	"github.com/delegation-dev/delegation-operator/internal/metrics"
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
 	"github.com/delegation-dev/delegation-operator/internal/remote"
 )
@@ -22,7 +23,7 @@ const askTimeout = 30 * time.Second
 // send hands a courier the journal write and the send that it permits. The object is the one that was decided on: had it
 // changed since, by anyone, the write conflicts and nothing is sent.
 func (r *DelegationReconciler) send(s *scope, a outbox.Send) {
-	d, client, request := s.delegation.DeepCopy(), s.agent.client, s.message.Request
+	d, client, request, promised := s.delegation.DeepCopy(), s.agent.client, s.message.Request, s.agent.Deduplicates
 	r.Courier.Carry(courier.Job{
 		Key: s.key(), Agent: s.agent.id, Limits: s.agent.limits, Call: outbox.CallSend,
 		Do: func(ctx context.Context) *outbox.Result {
@@ -35,9 +36,29 @@ func (r *DelegationReconciler) send(s *scope, a outbox.Send) {
 					Outcome: outbox.NotSent, Reason: "JournalWriteFailed", Detail: remote.Clean(err.Error()),
 				}}
 			}
-			return &outbox.Result{Call: outbox.CallSend, Attempt: a.Attempt.Number, Exchange: client.Send(ctx, token, request)}
+			exchange := witness(ctx, client, a, promised, client.Send(ctx, token, request))
+			metrics.Attempt(d.Namespace, d.Spec.AgentRef.Name, exchange)
+			return &outbox.Result{Call: outbox.CallSend, Attempt: a.Attempt.Number, Exchange: exchange}
 		},
 	})
+}
+
+// witness adds what only a second question can tell: of an answer that was refused, the state of its task, and of a
+// message that was sent again to an agent that promised to deduplicate, whether it made another task of the first copy. Losing it to a crash loses no task
+// that was bound.
+func witness(ctx context.Context, client *remote.Client, a outbox.Send, promised bool, ex outbox.Exchange) outbox.Exchange {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	switch {
+	case ex.Outcome == outbox.Refused && a.Envelope.TaskID != "":
+		ex.Task = client.Get(ctx, a.Envelope.TaskID).Task
+	case promised && ex.Outcome == outbox.Accepted && ex.Task != nil && a.Attempt.Number > 1 && a.Envelope.TaskID == "" && a.Envelope.ContextID != "":
+		found := client.Find(ctx, outbox.Query{MessageID: a.Envelope.MessageID, ContextID: a.Envelope.ContextID})
+		if found.Task != nil {
+			ex.Others = append(found.Others, found.Task.ID)
+		}
+	}
+	return ex
 }
 
 // journal writes the attempt and the message's ids in one Update with resourceVersion, and returns the right to send.
@@ -45,7 +66,7 @@ func (r *DelegationReconciler) journal(ctx context.Context, d *v1alpha1.Delegati
 	attempt := a.Attempt
 	attempt.Started = r.Clock.Now().UTC()
 	attempt.Deadline = attempt.Started.Add(a.Timeout)
-	d.Spec.MessageID, d.Spec.ContextID = a.MessageID, a.ContextID
+	d.Spec.MessageID, d.Spec.ContextID = a.Envelope.MessageID, a.Envelope.ContextID
 	controllerutil.AddFinalizer(d, v1alpha1.DeliveryFinalizer)
 	if err := attempt.Annotate(d); err != nil {
 		return outbox.Token{}, err
@@ -59,7 +80,7 @@ func (r *DelegationReconciler) journal(ctx context.Context, d *v1alpha1.Delegati
 
 // ask hands a courier a call that may be repeated at will.
 func (r *DelegationReconciler) ask(s *scope, a outbox.Ask) {
-	client := s.agent.client
+	client, version := s.agent.client, s.agent.Credentials
 	if a.Call == outbox.CallCancel {
 		// What a look at the task brought would take the place of what the agent says to the cancellation.
 		r.Follower.Drop(s.delegation.UID)
@@ -69,7 +90,7 @@ func (r *DelegationReconciler) ask(s *scope, a outbox.Ask) {
 		Do: func(ctx context.Context) *outbox.Result {
 			ctx, cancel := context.WithTimeout(ctx, askTimeout)
 			defer cancel()
-			result := &outbox.Result{Call: a.Call}
+			result := &outbox.Result{Call: a.Call, TaskID: a.TaskID, Credentials: version}
 			switch a.Call {
 			case outbox.CallFind:
 				result.Exchange = client.Find(ctx, a.Query)

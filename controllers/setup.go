@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -23,28 +25,31 @@ import (
 	"github.com/delegation-dev/delegation-operator/internal/credential"
 )
 
-// The indexes of the cache. Finished Delegations are in none: nothing that changes elsewhere concerns them.
+// The indexes of the cache.
 const (
-	byAgent       = "spec.agentRef.name"
-	byConfigMap   = "configMapKeyRef"
-	bySecret      = "secretKeyRef"
+	// Finished Delegations are not in these: nothing that changes there concerns them.
+	byAgent     = "spec.agentRef.name"
+	byConfigMap = "configMapKeyRef"
+	bySecret    = "secretKeyRef"
+	// Finished Delegations are in these: they keep their ids and their place in the conversation.
+	byMessageID  = "spec.messageId"
+	byContextID  = "spec.contextId"
+	byContinues  = "spec.continues.name"
+	byRefines    = "spec.refines.name"
+	byDuplicates = "status.duplicates"
+
 	agentBySecret = "authentication.secretRef"
 )
 
 // SetupWithManager registers the controller, its watches and its indexes.
 func (r *DelegationReconciler) SetupWithManager(mgr ctrl.Manager, wake *Wake, workers int) error {
-	for field, values := range map[string]func(*v1alpha1.Delegation) []string{
-		byAgent:     func(d *v1alpha1.Delegation) []string { return []string{d.Spec.AgentRef.Name} },
-		byConfigMap: configMapNames,
-		bySecret:    secretNames,
-	} {
-		if err := index(mgr, field, values); err != nil {
-			return err
-		}
+	if err := indexDelegations(mgr); err != nil {
+		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("delegation").
 		For(&v1alpha1.Delegation{}).
+		Watches(&v1alpha1.Delegation{}, handler.EnqueueRequestsFromMapFunc(r.ofConversation)).
 		Watches(&v1alpha1.RemoteAgent{}, handler.EnqueueRequestsFromMapFunc(r.listed(byAgent))).
 		WatchesMetadata(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.listed(byConfigMap))).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.ofSecret)).
@@ -66,40 +71,11 @@ func (r *RemoteAgentReconciler) SetupWithManager(mgr ctrl.Manager, workers int) 
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("remoteagent").
-		For(&v1alpha1.RemoteAgent{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&v1alpha1.RemoteAgent{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, finalizersChanged))).
+		Watches(&v1alpha1.Delegation{}, handler.EnqueueRequestsFromMapFunc(r.ofDelegation)).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.ofSecret)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
-}
-
-func index(mgr ctrl.Manager, field string, values func(*v1alpha1.Delegation) []string) error {
-	return mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Delegation{}, field, func(o client.Object) []string {
-		d := o.(*v1alpha1.Delegation)
-		if d.Status.Phase.Finished() && d.DeletionTimestamp == nil {
-			return nil
-		}
-		return values(d)
-	})
-}
-
-func configMapNames(d *v1alpha1.Delegation) []string {
-	var names []string
-	for _, p := range d.Spec.Message.Parts {
-		if p.ValueFrom != nil && p.ValueFrom.ConfigMapKeyRef != nil {
-			names = append(names, p.ValueFrom.ConfigMapKeyRef.Name)
-		}
-	}
-	return names
-}
-
-func secretNames(d *v1alpha1.Delegation) []string {
-	var names []string
-	for _, p := range d.Spec.Message.Parts {
-		if p.ValueFrom != nil && p.ValueFrom.SecretKeyRef != nil {
-			names = append(names, p.ValueFrom.SecretKeyRef.Name)
-		}
-	}
-	return names
 }
 
 // listed maps an object to the Delegations that an index lists under its name. A list that misses the newest write of
@@ -151,6 +127,47 @@ func agentsOfSecret(ctx context.Context, c client.Reader, o client.Object) map[s
 		names[list.Items[i].Name] = true
 	}
 	return names
+}
+
+// finalizersChanged lets the event of a RemoteAgent's own finalizer through, whose write ends a pass.
+var finalizersChanged = predicate.Funcs{
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		return !slices.Equal(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers())
+	},
+}
+
+// ofDelegation maps a Delegation to its RemoteAgent where that has to know: its message became several tasks, or the
+// RemoteAgent is to be deleted and waits for it.
+func (r *RemoteAgentReconciler) ofDelegation(ctx context.Context, o client.Object) []reconcile.Request {
+	d := o.(*v1alpha1.Delegation)
+	name := types.NamespacedName{Namespace: d.Namespace, Name: d.Spec.AgentRef.Name}
+	if len(d.Status.Duplicates) == 0 {
+		ra := &v1alpha1.RemoteAgent{}
+		if err := r.Client.Get(ctx, name, ra, client.DisableReadYourWritesConsistency); err != nil || ra.DeletionTimestamp == nil {
+			return nil
+		}
+	}
+	return []reconcile.Request{{NamespacedName: name}}
+}
+
+// ofConversation maps a Delegation to those that wait for it: what refines it, and what continues the same task.
+func (r *DelegationReconciler) ofConversation(ctx context.Context, o client.Object) []reconcile.Request {
+	d := o.(*v1alpha1.Delegation)
+	requests := r.listed(byRefines)(ctx, o)
+	root, err := r.root(ctx, d)
+	if err != nil || root == nil {
+		root = d
+	}
+	members, err := r.members(ctx, root)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "listing continuations", "delegation", root.Name)
+	}
+	for _, other := range members {
+		if other.UID != d.UID && !other.Status.Phase.Finished() {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(other)})
+		}
+	}
+	return requests
 }
 
 // Wake brings the names of Delegations that something happened to, outside the API server, into the controller's queue.

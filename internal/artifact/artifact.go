@@ -48,6 +48,15 @@ type Plan struct {
 // Stored reports whether the plan needs a ConfigMap.
 func (p *Plan) Stored() bool { return len(p.Text)+len(p.Binary) > 0 }
 
+// Described describes the artifacts of a plan whose content is not wanted.
+func (p *Plan) Described() []v1alpha1.ArtifactStatus {
+	out := slices.Clone(p.Status)
+	for i := range out {
+		out[i].Text, out[i].ConfigMapRef = "", nil
+	}
+	return out
+}
+
 // Truncated describes the artifacts of a plan that could not be stored.
 func (p *Plan) Truncated() []v1alpha1.ArtifactStatus {
 	out := slices.Clone(p.Status)

@@ -1,0 +1,93 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+)
+
+// indexDelegations registers the indexes of Delegations.
+func indexDelegations(mgr ctrl.Manager) error {
+	for field, values := range map[string]func(*v1alpha1.Delegation) []string{
+		byAgent:      unfinished(func(d *v1alpha1.Delegation) []string { return []string{d.Spec.AgentRef.Name} }),
+		byConfigMap:  unfinished(configMapNames),
+		bySecret:     unfinished(secretNames),
+		byMessageID:  func(d *v1alpha1.Delegation) []string { return present(d.Spec.MessageID) },
+		byContextID:  func(d *v1alpha1.Delegation) []string { return present(d.Spec.ContextID) },
+		byContinues:  continuesName,
+		byRefines:    refinesNames,
+		byDuplicates: duplicatesAgent,
+	} {
+		err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Delegation{}, field, func(o client.Object) []string {
+			return values(o.(*v1alpha1.Delegation))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func unfinished(values func(*v1alpha1.Delegation) []string) func(*v1alpha1.Delegation) []string {
+	return func(d *v1alpha1.Delegation) []string {
+		if over(d) {
+			return nil
+		}
+		return values(d)
+	}
+}
+
+func present(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return []string{s}
+}
+
+func continuesName(d *v1alpha1.Delegation) []string {
+	if d.Spec.Continues == nil {
+		return nil
+	}
+	return []string{d.Spec.Continues.Name}
+}
+
+func refinesNames(d *v1alpha1.Delegation) []string {
+	var names []string
+	for _, ref := range d.Spec.Refines {
+		names = append(names, ref.Name)
+	}
+	return names
+}
+
+func duplicatesAgent(d *v1alpha1.Delegation) []string {
+	if len(d.Status.Duplicates) == 0 {
+		return nil
+	}
+	return []string{d.Spec.AgentRef.Name}
+}
+
+func configMapNames(d *v1alpha1.Delegation) []string {
+	var names []string
+	for _, p := range d.Spec.Message.Parts {
+		if p.ValueFrom != nil && p.ValueFrom.ConfigMapKeyRef != nil {
+			names = append(names, p.ValueFrom.ConfigMapKeyRef.Name)
+		}
+	}
+	return names
+}
+
+func secretNames(d *v1alpha1.Delegation) []string {
+	var names []string
+	for _, p := range d.Spec.Message.Parts {
+		if p.ValueFrom != nil && p.ValueFrom.SecretKeyRef != nil {
+			names = append(names, p.ValueFrom.SecretKeyRef.Name)
+		}
+	}
+	return names
+}

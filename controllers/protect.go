@@ -1,0 +1,60 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/internal/outbox"
+)
+
+// protect keeps a RemoteAgent from going before the Delegations whose tasks are canceled through it, as happens when a
+// namespace is deleted. It reports whether it wrote: then the event of the write goes on. Otherwise it returns those that
+// the deletion waits for.
+func (r *RemoteAgentReconciler) protect(ctx context.Context, ra *v1alpha1.RemoteAgent) (users []v1alpha1.Delegation, wrote bool, err error) {
+	if ra.DeletionTimestamp == nil {
+		wrote, err = r.hold(ctx, ra, controllerutil.AddFinalizer)
+		return nil, wrote, err
+	}
+	list := &v1alpha1.DelegationList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(ra.Namespace), client.MatchingFields{byAgent: ra.Name}); err != nil {
+		return nil, false, err
+	}
+	users = slices.DeleteFunc(list.Items, func(d v1alpha1.Delegation) bool {
+		return !controllerutil.ContainsFinalizer(&d, v1alpha1.DeliveryFinalizer)
+	})
+	if len(users) == 0 {
+		wrote, err = r.hold(ctx, ra, controllerutil.RemoveFinalizer)
+	}
+	return users, wrote, err
+}
+
+// inUse says what a deletion waits for.
+func inUse(users []v1alpha1.Delegation) *outbox.Problem {
+	if len(users) == 0 {
+		return nil
+	}
+	d := &users[0]
+	return &outbox.Problem{Reason: "InUse", Message: fmt.Sprintf("the deletion waits for %d Delegations that are under way, such as %s; to end that one: kubectl delete delegation -n %s %s",
+		len(users), d.Name, d.Namespace, d.Name)}
+}
+
+func (r *RemoteAgentReconciler) hold(ctx context.Context, ra *v1alpha1.RemoteAgent, change func(client.Object, string) bool) (bool, error) {
+	ra = ra.DeepCopy()
+	if !change(ra, v1alpha1.InUseFinalizer) {
+		return false, nil
+	}
+	err := r.Client.Update(ctx, ra)
+	if apierrors.IsConflict(err) {
+		return true, nil
+	}
+	return true, err
+}

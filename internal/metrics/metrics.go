@@ -1,0 +1,40 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package metrics counts what the operator's users watch for. Agents are labelled by namespace and name: both are chosen
+// in the cluster, so that no caller from outside can make up labels.
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/delegation-dev/delegation-operator/internal/outbox"
+)
+
+var (
+	attempts = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "a2a_delegation_attempts_total", Help: "Attempts to deliver a message, by what they proved.",
+	}, []string{"namespace", "agent", "outcome"})
+	unsupported = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "a2a_delegation_unsupported_operations_total", Help: "Messages that the agent refused because their task is done.",
+	}, []string{"namespace", "agent"})
+	duplicates = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "a2a_delegation_duplicate_tasks_total", Help: "Further tasks that an agent made of one message although it promised to deduplicate.",
+	}, []string{"namespace", "agent"})
+)
+
+func init() { metrics.Registry.MustRegister(attempts, unsupported, duplicates) }
+
+// Attempt counts one attempt and what it proved.
+func Attempt(namespace, agent string, ex outbox.Exchange) {
+	attempts.WithLabelValues(namespace, agent, string(ex.Outcome)).Inc()
+	if ex.Outcome == outbox.Refused && ex.Task != nil && ex.Task.State.Terminal() {
+		unsupported.WithLabelValues(namespace, agent).Inc()
+	}
+}
+
+// Duplicates counts further tasks of one message.
+func Duplicates(namespace, agent string, n int) {
+	duplicates.WithLabelValues(namespace, agent).Add(float64(n))
+}
