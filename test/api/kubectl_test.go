@@ -128,7 +128,7 @@ func TestSamplesApplyAsTheyAre(t *testing.T) {
 	if len(named.Spec.Message.Parts) != 3 {
 		t.Errorf("reconcile-2026-09 has %d parts; want the text and two tables", len(named.Spec.Message.Parts))
 	}
-	if minted := s.Get("spot-check-2026-09"); minted.Spec.MessageID != "" {
-		t.Errorf("spot-check-2026-09 brings messageId %q; want it left to the operator", minted.Spec.MessageID)
+	if minted := s.Get("revise-2026-09"); minted.Spec.MessageID != "" {
+		t.Errorf("revise-2026-09 brings messageId %q; want it left to the operator", minted.Spec.MessageID)
 	}
 }

@@ -139,7 +139,7 @@ func TestRemoteAgentSchema(t *testing.T) {
 		{name: "an endpoint", manifest: endpoint("url", "https://finance.example.com/a2a")},
 		{name: "an endpoint without a url", manifest: endpoint("protocolVersion", "1.0"), field: "spec.interfaces[0].url"},
 		{name: "an endpoint with a relative url", manifest: endpoint("url", "/a2a"), field: "spec.interfaces[0].url"},
-		{name: "an endpoint that is not spoken", manifest: endpoint("url", "https://a.example.com", "protocolBinding", "GRPC"), field: "spec.interfaces[0].protocolBinding"},
+		{name: "an endpoint that is not spoken", manifest: endpoint("url", "https://a.example.com", "protocolBinding", "SOAP"), field: "spec.interfaces[0].protocolBinding"},
 		{name: "bearer", manifest: remoteAgent(set(part("secretRef", part("name", "a", "key", "token")), "spec", "authentication", "bearer"))},
 		{name: "authentication by nothing", manifest: remoteAgent(set(part(), "spec", "authentication")), field: "spec.authentication"},
 		{name: "bearer without a Secret", manifest: remoteAgent(set(part(), "spec", "authentication", "bearer")), field: "spec.authentication.bearer.secretRef"},

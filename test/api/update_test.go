@@ -46,6 +46,21 @@ func TestDelegationUpdates(t *testing.T) {
 		{name: "metadata removed", from: whole, update: unset("spec", "message", "metadata"), field: message},
 		{name: "output modes set", update: set([]any{"text/plain"}, "spec", "acceptedOutputModes"), field: "spec.acceptedOutputModes"},
 		{name: "output modes changed", from: whole, update: set([]any{"text/csv"}, "spec", "acceptedOutputModes"), field: "spec.acceptedOutputModes"},
+		{name: "continues set", update: set(part("name", "a"), "spec", "continues"), field: "spec.continues"},
+		{name: "continues changed", from: []change{set(part("name", "a"), "spec", "continues")}, update: set(part("name", "b"), "spec", "continues"), field: "spec.continues"},
+		{name: "continues removed", from: []change{set(part("name", "a"), "spec", "continues")}, update: unset("spec", "continues"), field: "spec.continues"},
+		{name: "refines set", update: set([]any{part("name", "a")}, "spec", "refines"), field: "spec.refines"},
+		{name: "refines one more", from: []change{set([]any{part("name", "a")}, "spec", "refines")},
+			update: set([]any{part("name", "a"), part("name", "b")}, "spec", "refines"), field: "spec.refines"},
+		{name: "refines removed", from: []change{set([]any{part("name", "a")}, "spec", "refines")}, update: unset("spec", "refines"), field: "spec.refines"},
+		{name: "suspend set", update: set(true, "spec", "suspend")},
+		{name: "suspend taken back", from: []change{set(true, "spec", "suspend")}, update: set(false, "spec", "suspend")},
+		{name: "cancel set", update: set(true, "spec", "cancel")},
+		{name: "cancel taken back", from: []change{set(true, "spec", "cancel")}, update: set(false, "spec", "cancel"), field: "spec.cancel"},
+		{name: "cancel removed", from: []change{set(true, "spec", "cancel")}, update: unset("spec", "cancel"), field: "spec.cancel"},
+		{name: "deadlines and policies changed", from: whole, update: both(
+			both(set("1h", "spec", "deliveryDeadline"), set(int64(60), "spec", "activeDeadlineSeconds")),
+			both(set("Orphan", "spec", "deletionPolicy"), set("Resend", "spec", "onUnknown")))},
 		{name: "output modes removed", from: whole, update: unset("spec", "acceptedOutputModes"), field: "spec.acceptedOutputModes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -68,6 +83,10 @@ func TestDelegationUpdates(t *testing.T) {
 			}
 		})
 	}
+}
+
+func both(first, second change) change {
+	return func(u *unstructured.Unstructured) { first(u); second(u) }
 }
 
 // A field that the schema does not have is refused with a name, where the client asks for that as kubectl does.

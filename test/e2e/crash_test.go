@@ -63,7 +63,7 @@ func TestCrashWhileTheAgentIsStopped(t *testing.T) {
 	s := cluster.Space(t)
 	agent := harness.StartAgent(t)
 	manager := s.StartManager()
-	s.Create(s.RemoteAgent(agent.URL).Build())
+	s.Create(s.RemoteAgent(agent.URL).Lookup(v1alpha1.LookupNone, shortSettle).Build())
 	s.AwaitAgentReady(harness.AgentName)
 	agent.Signal(syscall.SIGSTOP)
 	s.Create(s.Reconciliation("d").MessageID("m-1").Build())

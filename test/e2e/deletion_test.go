@@ -28,6 +28,52 @@ func TestDeletionCancelsTheTask(t *testing.T) {
 	}
 }
 
+// A task that was found by its messageId is canceled like one that this object made. Its RemoteAgent waits for that.
+func TestDeletionOfATaskThatWasFound(t *testing.T) {
+	t.Parallel()
+	s := cluster.Space(t)
+	agent := harness.StartAgent(t, "--delay=10m")
+	s.StartManager()
+	first := s.Reconciliation("d").MessageID("m-1").With(func(d *v1alpha1.DelegationSpec) { d.DeletionPolicy = v1alpha1.DeletionOrphan }).Build()
+	ra := s.RemoteAgent(agent.URL).Build()
+	s.Create(ra, first)
+	task := s.Await("d", "to be bound", func(d *v1alpha1.Delegation) bool { return d.Status.TaskID != "" }).Status.TaskID
+	s.Delete(first)
+	s.AwaitGone(first)
+	s.Create(s.Reconciliation("d").MessageID("m-1").Build())
+	d := s.Await("d", "to find its task", func(d *v1alpha1.Delegation) bool { return d.Status.TaskID != "" })
+	s.Delete(ra)
+	s.AwaitAgentReason(harness.AgentName, v1alpha1.ConditionReconciling, "InUse")
+	s.Delete(d)
+	s.AwaitGone(d)
+	s.AwaitGone(ra)
+	if state := agent.TaskState(task); d.Status.TaskID != task || state != string(v1alpha1.TaskStateCanceled) {
+		t.Errorf("found task %s instead of %s, which is in state %s; want it canceled", d.Status.TaskID, task, state)
+	}
+	agent.Require("m-1", 1, 1)
+}
+
+// Whatever order a namespace's objects go in, the task is canceled: with the credentials that were read before.
+func TestDeletionAfterTheSecretIsGone(t *testing.T) {
+	t.Parallel()
+	s := cluster.Space(t)
+	agent := harness.StartAgent(t, "--bearer-token=right", "--delay=10m")
+	s.StartManager()
+	secret, ra := s.Secret("credentials", map[string]string{"token": "right"}), s.RemoteAgent(agent.URL).Bearer("credentials", "token").Build()
+	s.Create(secret, ra, s.Reconciliation("d").MessageID("m-1").Build())
+	d := s.Await("d", "to be bound", func(d *v1alpha1.Delegation) bool { return d.Status.TaskID != "" })
+	s.Delete(ra)
+	s.AwaitAgentReason(harness.AgentName, v1alpha1.ConditionReconciling, "InUse")
+	s.Delete(secret)
+	s.Delete(d)
+	s.AwaitGone(d)
+	s.AwaitGone(ra)
+	agent.Token = "right"
+	if state := agent.TaskState(d.Status.TaskID); state != string(v1alpha1.TaskStateCanceled) {
+		t.Errorf("the task is in state %s; want it canceled", state)
+	}
+}
+
 // Deleting a Delegation whose task has ended asks the agent for nothing.
 func TestDeletionOfAFinishedDelegation(t *testing.T) {
 	t.Parallel()

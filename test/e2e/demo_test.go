@@ -43,7 +43,7 @@ func TestDemo(t *testing.T) {
 			t.Fatalf("the %s demo: %v", which, err)
 		}
 	}
-	for _, want := range []string{"recoveredBy: Replay", "# Reconciliation of 2026-09", "One task for each message."} {
+	for _, want := range []string{"recoveredBy: Replay", "# Reconciliation of 2026-09", "One task for each message that asks for one"} {
 		if n := strings.Count(shown.String(), want); n != 2 {
 			t.Errorf("two demos showed %q %d times", want, n)
 		}

@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -54,7 +55,7 @@ func TestKstatus(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := cluster.Space(t)
-			ra := s.RemoteAgent(c.agent(t, s)).AttemptTimeout(shortAttempt).Lookup(v1alpha1.LookupBestEffort, 0).Build()
+			ra := s.RemoteAgent(c.agent(t, s)).AttemptTimeout(shortAttempt).Lookup(v1alpha1.LookupBestEffort, time.Millisecond).Build()
 			s.StartManager()
 			s.Create(ra, s.Reconciliation("d").Build())
 			requireStatus(t, s.AwaitPhase("d", c.phase), c.want)

@@ -150,7 +150,7 @@ func TestMessageSourceChanged(t *testing.T) {
 	t.Parallel()
 	s := cluster.Space(t)
 	// The agent asks for time, so that the change comes before the next attempt.
-	agent := harness.StartAgent(t, "--reject-first-with=503:1:10")
+	agent := harness.StartAgent(t, "--reject-first-with=503:1:20")
 	s.StartManager()
 	source := s.ConfigMap("september", map[string]string{"ledger.csv": harness.LedgerTable, "bank.csv": harness.BankTable})
 	s.Create(source, s.RemoteAgent(agent.URL).Build(),

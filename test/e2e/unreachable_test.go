@@ -21,7 +21,7 @@ func TestAgentDown(t *testing.T) {
 	s := cluster.Space(t)
 	address := harness.FreeAddress(t)
 	s.StartManager()
-	s.Create(s.RemoteAgent("").Endpoint("http://"+address+"/a2a").Build(), s.Reconciliation("d").MessageID("m-1").Build())
+	s.Create(s.RemoteAgent("").Endpoint("http://"+address+"/a2a").Lookup(v1alpha1.LookupNone, shortSettle).Build(), s.Reconciliation("d").MessageID("m-1").Build())
 
 	var attempts []outbox.Attempt
 	for n := int32(1); n <= 4; n++ {

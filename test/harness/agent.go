@@ -26,7 +26,9 @@ type Agent struct {
 	*Process
 	// URL is the base URL, where its card is found.
 	URL string
-	t   testing.TB
+	// Token is what the agent wants of callers, where it wants one.
+	Token string
+	t     testing.TB
 }
 
 // StartAgent runs a finance agent and waits until it listens.
@@ -126,6 +128,19 @@ func (a *Agent) TaskState(id string) string {
 	return answer.Result.Status.State
 }
 
+// CancelTask cancels a task behind the operator's back.
+func (a *Agent) CancelTask(id string) {
+	a.t.Helper()
+	call := map[string]any{"jsonrpc": "2.0", "id": "1", "method": "CancelTask", "params": map[string]string{"id": id}}
+	var answer struct{ Error *struct{ Message string } }
+	if err := a.post("/a2a", call, &answer); err != nil {
+		a.t.Fatal(err)
+	}
+	if answer.Error != nil {
+		a.t.Fatalf("CancelTask %s: %s", id, answer.Error.Message)
+	}
+}
+
 func (a *Agent) get(path string, into any) error { return a.do(http.MethodGet, path, nil, into) }
 
 func (a *Agent) post(path string, body, into any) error {
@@ -145,6 +160,9 @@ func (a *Agent) do(method, path string, body io.Reader, into any) error {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("A2A-Version", "1.0")
+	if a.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+a.Token)
+	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return err

@@ -95,21 +95,38 @@ func (s *Space) AwaitJournal(name string) *v1alpha1.Delegation {
 // AwaitGone waits until an object is gone.
 func (s *Space) AwaitGone(o client.Object) {
 	s.t.Helper()
-	Eventually(s.t, Patience, fmt.Sprintf("%s to be gone", o.GetName()), func(ctx context.Context) (bool, string) {
+	s.AwaitGoneWithin(Patience, o)
+}
+
+// AwaitGoneWithin waits longer than for other things.
+func (s *Space) AwaitGoneWithin(patience time.Duration, o client.Object) {
+	s.t.Helper()
+	Eventually(s.t, patience, fmt.Sprintf("%s to be gone", o.GetName()), func(ctx context.Context) (bool, string) {
 		err := s.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
-		return apierrors.IsNotFound(err), fmt.Sprintf("finalizers %q, deleted at %v, error %v", o.GetFinalizers(), o.GetDeletionTimestamp(), err)
+		seen := fmt.Sprintf("finalizers %q, deleted at %v, error %v", o.GetFinalizers(), o.GetDeletionTimestamp(), err)
+		if ns, ok := o.(*corev1.Namespace); ok {
+			seen += fmt.Sprintf(", conditions %+v", ns.Status.Conditions)
+		}
+		return apierrors.IsNotFound(err), seen
 	})
 }
 
 // AwaitAgentReady waits until a RemoteAgent can be sent to.
 func (s *Space) AwaitAgentReady(name string) {
 	s.t.Helper()
-	Eventually(s.t, Patience, "RemoteAgent "+name+" to be ready", func(ctx context.Context) (bool, string) {
+	s.AwaitAgentReason(name, v1alpha1.ConditionReady, "Ready")
+}
+
+// AwaitAgentReason waits until a RemoteAgent has a condition with a reason.
+func (s *Space) AwaitAgentReason(name, kind, reason string) {
+	s.t.Helper()
+	Eventually(s.t, Patience, fmt.Sprintf("RemoteAgent %s to have the condition %s=%s", name, kind, reason), func(ctx context.Context) (bool, string) {
 		ra := &v1alpha1.RemoteAgent{}
 		if err := s.Client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: name}, ra); err != nil {
 			return false, err.Error()
 		}
-		return meta.IsStatusConditionTrue(ra.Status.Conditions, v1alpha1.ConditionReady), fmt.Sprintf("%+v", ra.Status.Conditions)
+		is := meta.FindStatusCondition(ra.Status.Conditions, kind)
+		return is != nil && is.Reason == reason, fmt.Sprintf("%+v", ra.Status.Conditions)
 	})
 }
 

@@ -28,7 +28,9 @@ type Relay struct {
 	firstByte func()
 	mu        sync.Mutex
 	calls     map[string]int
-	held      *HeldMessage
+	// lose is how many answers to messages do not come back.
+	lose int
+	held *HeldMessage
 }
 
 // HeldMessage is a message that has left the manager whole and has not come to the agent.
@@ -74,7 +76,28 @@ func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		defer close(held.done)
 	}
 	// A message on its way arrives, whatever became of its sender.
+	if call.Method == SendMessage && r.loses() {
+		r.forward(context.WithoutCancel(req.Context()), httptest.NewRecorder(), req, body)
+		panic(http.ErrAbortHandler)
+	}
 	r.forward(context.WithoutCancel(req.Context()), w, req, body)
+}
+
+// LoseAnswers cuts the connection instead of answering the next n messages, which the agent gets.
+func (r *Relay) LoseAnswers(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lose = n
+}
+
+func (r *Relay) loses() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lose == 0 {
+		return false
+	}
+	r.lose--
+	return true
 }
 
 // note counts a call, and returns where it is to be held.
@@ -101,6 +124,8 @@ func (r *Relay) forward(ctx context.Context, w http.ResponseWriter, in *http.Req
 		return
 	}
 	out.Header, out.Host = in.Header.Clone(), in.Host
+	// net/http replays a request that carries an Idempotency-Key, where it can; a relay that sends copies is no witness.
+	out.GetBody = nil
 	resp, err := http.DefaultTransport.RoundTrip(out)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
