@@ -56,8 +56,10 @@ func Up(ctx context.Context, o Options) error {
 		{"The operator, and a finance agent that will lose its first answer", d.startPrograms},
 		{"One message to the agent: reconcile September 2026", d.delegate},
 		{"The first answer was lost: what the operator did about it", d.showRecovery},
+		{"The agent asks, and m-72 answers", d.answer},
 		{"The agent's report", d.showReport},
-		{"All samples: the first again, and one whose messageId the operator writes", d.delegateAll},
+		{"A message to a finished task, m-90, is never sent", d.askTooLate},
+		{"A revision is a new task that refers to the first; all samples again, which sends nothing twice", d.revise},
 		{"What the agent counted", d.showLedger},
 	} {
 		d.printf("\n=== %s\n", scene.title)

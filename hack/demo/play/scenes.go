@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -18,17 +19,72 @@ import (
 
 // The samples.
 const (
-	firstDelegation  = "reconcile-2026-09"
-	firstMessage     = "m-71"
-	secondDelegation = "spot-check-2026-09"
-	reportArtifact   = "report.md"
+	firstDelegation = "reconcile-2026-09"
+	firstMessage    = "m-71"
+	approval        = "approve-2026-09"
+	lateQuestion    = "late-question-2026-09"
+	revision        = "revise-2026-09"
+	reportArtifact  = "report.md"
 )
 
 func (d *demo) delegate(ctx context.Context) error {
-	if err := d.run(ctx, "apply", "-k", d.short(d.samples()), "--selector="+exampleLabel+"=month-end"); err != nil {
+	if err := d.applySamples(ctx, "month-end"); err != nil {
 		return err
 	}
-	return d.watch(ctx, firstDelegation)
+	return d.watch(ctx, map[string]v1alpha1.Phase{firstDelegation: v1alpha1.PhaseInputRequired})
+}
+
+func (d *demo) applySamples(ctx context.Context, example string) error {
+	return d.run(ctx, "apply", "-k", d.short(d.samples()), "--selector="+exampleLabel+"="+example)
+}
+
+// answer shows the question, and sends the answer to the same task.
+func (d *demo) answer(ctx context.Context) error {
+	if err := d.run(ctx, "get", "delegation", firstDelegation, "--output", `jsonpath={.status.question}{"\n"}`); err != nil {
+		return err
+	}
+	if err := d.applySamples(ctx, "approval"); err != nil {
+		return err
+	}
+	err := d.watch(ctx, map[string]v1alpha1.Phase{firstDelegation: v1alpha1.PhaseCompleted, approval: v1alpha1.PhaseCompleted})
+	if err != nil {
+		return err
+	}
+	first, err := d.delegation(ctx, firstDelegation)
+	if err != nil {
+		return err
+	}
+	second, err := d.delegation(ctx, approval)
+	if err != nil {
+		return err
+	}
+	if first.Status.TaskID != second.Status.TaskID {
+		return fmt.Errorf("the answer went to task %q and not to %q", second.Status.TaskID, first.Status.TaskID)
+	}
+	d.printf("Both Delegations are about one task.\n")
+	return nil
+}
+
+// askTooLate applies a message to the finished task, which the operator must not send.
+func (d *demo) askTooLate(ctx context.Context) error {
+	if err := d.run(ctx, "apply", "-f", d.short(filepath.Join(d.Root, "config", "samples", "mistakes", lateQuestion+".yaml"))); err != nil {
+		return err
+	}
+	if err := d.watch(ctx, map[string]v1alpha1.Phase{lateQuestion: v1alpha1.PhaseRejected}); err != nil {
+		return err
+	}
+	return d.run(ctx, "get", "delegation", lateQuestion, "--output", `jsonpath={.status.conditions[?(@.type=="Ready")].message}{"\n"}`)
+}
+
+// revise follows up the finished task with a new one.
+func (d *demo) revise(ctx context.Context) error {
+	if err := d.run(ctx, "apply", "-k", d.short(d.samples())); err != nil {
+		return err
+	}
+	if err := d.watch(ctx, map[string]v1alpha1.Phase{revision: v1alpha1.PhaseCompleted}); err != nil {
+		return err
+	}
+	return d.run(ctx, "get", "delegations", "--output", "wide")
 }
 
 func (d *demo) showRecovery(ctx context.Context) error {
@@ -68,13 +124,6 @@ func (d *demo) showReport(ctx context.Context) error {
 	}
 }
 
-func (d *demo) delegateAll(ctx context.Context) error {
-	if err := d.run(ctx, "apply", "-k", d.short(d.samples())); err != nil {
-		return err
-	}
-	return d.watch(ctx, firstDelegation, secondDelegation)
-}
-
 // record is what the agent counted of one message.
 type record struct {
 	MessageID string   `json:"messageId"`
@@ -106,7 +155,15 @@ func (d *demo) checkLedger(ctx context.Context, records []record) error {
 	for _, r := range records {
 		made[r.MessageID] = append(made[r.MessageID], r.TaskIDs...)
 	}
-	for _, name := range []string{firstDelegation, secondDelegation} {
+	answer, err := d.delegation(ctx, approval)
+	if err != nil {
+		return err
+	}
+	if tasks := made[answer.Spec.MessageID]; len(tasks) > 0 {
+		return fmt.Errorf("the agent made the tasks %q of the answer to its question", tasks)
+	}
+	delete(made, answer.Spec.MessageID)
+	for _, name := range []string{firstDelegation, revision} {
 		delegation, err := d.delegation(ctx, name)
 		if err != nil {
 			return err
@@ -120,7 +177,7 @@ func (d *demo) checkLedger(ctx context.Context, records []record) error {
 	if len(made) > 0 {
 		return fmt.Errorf("the agent has tasks of messages that nobody sent: %v", made)
 	}
-	d.printf("One task for each message.\n")
+	d.printf("One task for each message that asks for one, none for the answer, and m-90 never came.\n")
 	return nil
 }
 

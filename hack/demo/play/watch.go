@@ -21,12 +21,15 @@ import (
 const completionTimeout = time.Minute
 
 // widths of the columns NAME, AGENT, PHASE, TASK and REASON.
-var widths = []int{21, 10, 12, 39, 23}
+var widths = []int{24, 10, 16, 39, 16}
 
-// watch shows the table of Delegations as it moves, until those named are Completed.
-func (d *demo) watch(ctx context.Context, names ...string) error {
-	slices.Sort(names)
-	d.printf("waiting up to %s for %s to be Completed\n", completionTimeout, strings.Join(names, " and "))
+// watch shows the table of Delegations as it moves, until those named are in the phases wanted.
+func (d *demo) watch(ctx context.Context, wanted map[string]v1alpha1.Phase) error {
+	var goals []string
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		goals = append(goals, fmt.Sprintf("%s to be %s", name, wanted[name]))
+	}
+	d.printf("waiting up to %s for %s\n", completionTimeout, strings.Join(goals, " and "))
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
 	args := []string{"get", "delegations", "--watch"}
@@ -39,20 +42,20 @@ func (d *demo) watch(ctx context.Context, names ...string) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	phases, err := d.follow(rows, names)
-	done := err == nil && completed(phases, names)
+	phases, err := d.follow(rows, wanted)
+	done := err == nil && maps.Equal(phases, wanted)
 	// The watch ends with the context, whatever it shows.
 	cancel()
 	_ = cmd.Wait()
 	if done || err != nil {
 		return err
 	}
-	return errors.Join(fmt.Errorf("not Completed within %s, last seen: %v", completionTimeout, phases), d.alive())
+	return errors.Join(fmt.Errorf("not so within %s, last seen: %v", completionTimeout, phases), d.alive())
 }
 
-// follow prints rows until all that are named are Completed, one of them can't become it, or there are no more. It
-// returns the last phases seen.
-func (d *demo) follow(rows io.Reader, names []string) (map[string]v1alpha1.Phase, error) {
+// follow prints rows until all that are named are in the phases wanted, one of them can't get there, or there are no more.
+// It returns the last phases seen.
+func (d *demo) follow(rows io.Reader, wanted map[string]v1alpha1.Phase) (map[string]v1alpha1.Phase, error) {
 	phases, last := map[string]v1alpha1.Phase{}, map[string]string{}
 	for lines := bufio.NewScanner(rows); lines.Scan(); {
 		fields := strings.Fields(lines.Text())
@@ -65,14 +68,14 @@ func (d *demo) follow(rows io.Reader, names []string) (map[string]v1alpha1.Phase
 			last[name] = shown
 			d.printf("%s\n", aligned(fields))
 		}
-		if !slices.Contains(names, name) {
+		if _, named := wanted[name]; !named {
 			continue
 		}
 		phases[name] = phase
-		if completed(phases, names) {
+		if maps.Equal(phases, wanted) {
 			break
 		}
-		if phase != v1alpha1.PhaseCompleted && (phase.Finished() || phase == v1alpha1.PhaseUnknown) {
+		if phase != wanted[name] && (phase.Finished() || phase == v1alpha1.PhaseUnknown) {
 			return phases, fmt.Errorf("%s is %s; see kubectl describe delegation %s", name, phase, name)
 		}
 	}
@@ -90,23 +93,10 @@ func aligned(fields []string) string {
 	}
 	var row strings.Builder
 	for i, cell := range cells {
-		width := 0
-		if i < len(widths) {
-			width = widths[i]
+		if i == len(widths) {
+			return row.String() + cell // the last column
 		}
-		fmt.Fprintf(&row, "%-*s", width, cell)
+		fmt.Fprintf(&row, "%-*s", widths[i], cell)
 	}
 	return row.String()
-}
-
-func completed(phases map[string]v1alpha1.Phase, names []string) bool {
-	return maps.Equal(phases, expected(names))
-}
-
-func expected(names []string) map[string]v1alpha1.Phase {
-	want := map[string]v1alpha1.Phase{}
-	for _, name := range names {
-		want[name] = v1alpha1.PhaseCompleted
-	}
-	return want
 }
