@@ -80,7 +80,7 @@ func (r *DelegationReconciler) store(ctx context.Context, d *v1alpha1.Delegation
 		err = r.replace(ctx, cm)
 	}
 	switch {
-	case errors.Is(err, errNotOurs), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+	case errors.Is(err, errNotOurs), apierrors.IsForbidden(err): // by a quota, or since the namespace is going
 		return plan.Truncated(), nil
 	case err != nil:
 		return nil, err

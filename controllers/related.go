@@ -14,8 +14,8 @@ import (
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
 )
 
-// maxChain bounds how many continuations of continuations are gone through to the Delegation that made the task.
-const maxChain = 64
+// maxMembers bounds how many Delegations of one conversation are gone through for the oldest that waits.
+const maxMembers = 1024
 
 // relate reads the Delegations that an unbound one depends on.
 func (r *DelegationReconciler) relate(ctx context.Context, d *v1alpha1.Delegation, endpoint string) (outbox.Related, error) {
@@ -38,8 +38,9 @@ func (r *DelegationReconciler) relate(ctx context.Context, d *v1alpha1.Delegatio
 			return out, err
 		}
 	}
-	if d.Spec.ContextID != "" && endpoint != "" {
-		same, err := r.sharing(ctx, d, byContextID, d.Spec.ContextID, endpoint)
+	// Also one that is about to be minted: another namespace may have named it.
+	if contextID := outbox.Address(d, out, false).ContextID; contextID != "" && endpoint != "" {
+		same, err := r.sharing(ctx, d, byContextID, contextID, endpoint)
 		if err != nil {
 			return out, err
 		}
@@ -55,7 +56,7 @@ func (r *DelegationReconciler) relate(ctx context.Context, d *v1alpha1.Delegatio
 // relateRoot finds the Delegation that made the task, who claims its question, and who waits in front.
 func (r *DelegationReconciler) relateRoot(ctx context.Context, d *v1alpha1.Delegation, out *outbox.Related) error {
 	var err error
-	if out.Root, err = r.root(ctx, d); err != nil || out.Root == nil {
+	if out.Root, out.Circle, err = r.root(ctx, d); err != nil || out.Root == nil {
 		return err
 	}
 	if held := out.Root.Status.AnsweredBy; held != nil {
@@ -71,25 +72,26 @@ func (r *DelegationReconciler) relateRoot(ctx context.Context, d *v1alpha1.Deleg
 	return err
 }
 
-// root follows continues to the Delegation that made the task; nil where the chain breaks.
-func (r *DelegationReconciler) root(ctx context.Context, d *v1alpha1.Delegation) (*v1alpha1.Delegation, error) {
-	for range maxChain {
-		if d == nil || d.Spec.Continues == nil {
-			return d, nil
+// root follows continues to the Delegation that made the task; nil where the chain breaks, and circle where it has no end.
+func (r *DelegationReconciler) root(ctx context.Context, d *v1alpha1.Delegation) (root *v1alpha1.Delegation, circle bool, err error) {
+	seen := map[string]bool{}
+	for d != nil && d.Spec.Continues != nil {
+		if seen[d.Name] {
+			return nil, true, nil
 		}
-		var err error
+		seen[d.Name] = true
 		if d, err = r.named(ctx, d.Namespace, d.Spec.Continues.Name); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
-	return nil, nil
+	return d, false, nil
 }
 
 // members lists all continuations of root's task, those of continuations among them.
 func (r *DelegationReconciler) members(ctx context.Context, root *v1alpha1.Delegation) ([]*v1alpha1.Delegation, error) {
 	var out []*v1alpha1.Delegation
 	names := []string{root.Name}
-	for i := 0; i < len(names) && i < maxChain; i++ {
+	for i := 0; i < len(names) && i < maxMembers; i++ {
 		list := &v1alpha1.DelegationList{}
 		if err := r.Client.List(ctx, list, client.InNamespace(root.Namespace), client.MatchingFields{byContinues: names[i]},
 			client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency); err != nil {

@@ -82,20 +82,24 @@ type verdict struct {
 	retry bool
 }
 
-// examine returns the status that a RemoteAgent should have, and when to look again. One that is being deleted stays what it
-// was, since its Secret may be gone before it, and says what keeps it from going.
+// examine returns the status that a RemoteAgent should have, and when to look again. One that is being deleted gets no worse,
+// since its Secret may be gone before it, and says what keeps it from going.
 func (r *RemoteAgentReconciler) examine(ctx context.Context, ra *v1alpha1.RemoteAgent, use *outbox.Problem) (*v1alpha1.RemoteAgentStatus, time.Duration, error) {
 	s := ra.Status.DeepCopy()
 	s.ObservedGeneration = ra.Generation
+	v, err := r.inspect(ctx, ra, s)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case ra.DeletionTimestamp != nil && v.problem != nil:
+		s = ra.Status.DeepCopy()
+		s.ObservedGeneration = ra.Generation
+	default:
+		r.conclude(s, v)
+	}
 	if ra.DeletionTimestamp != nil {
 		r.condition(s, v1alpha1.ConditionReconciling, metav1.ConditionTrue, use)
-		return s, 0, nil
 	}
-	v, err := r.inspect(ctx, ra, s)
-	if err != nil {
-		return nil, 0, err
-	}
-	r.conclude(s, v)
 	if err := r.monitor(ctx, ra, s); err != nil {
 		return nil, 0, err
 	}

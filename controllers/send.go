@@ -27,18 +27,24 @@ func (r *DelegationReconciler) send(s *scope, a outbox.Send) {
 	r.Courier.Carry(courier.Job{
 		Key: s.key(), Agent: s.agent.id, Limits: s.agent.limits, Call: outbox.CallSend,
 		Do: func(ctx context.Context) *outbox.Result {
-			token, err := r.journal(ctx, d, a)
+			if !a.Until.IsZero() && !r.Clock.Now().Before(a.Until) {
+				return nil // the right to send ended in the queue
+			}
+			attempt := a.Attempt
+			attempt.Started = r.Clock.Now().UTC()
+			attempt.Deadline = attempt.Started.Add(a.Timeout)
+			result := &outbox.Result{Call: outbox.CallSend, Attempt: attempt.Number, Journal: attempt.Started}
+			token, err := r.journal(ctx, d, a.Envelope, attempt)
 			switch {
 			case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 				return nil
 			case err != nil:
-				return &outbox.Result{Call: outbox.CallSend, Attempt: a.Attempt.Number, Exchange: outbox.Exchange{
-					Outcome: outbox.NotSent, Reason: "JournalWriteFailed", Detail: remote.Clean(err.Error()),
-				}}
+				result.Exchange = outbox.Exchange{Outcome: outbox.NotSent, Reason: outbox.ReasonJournalWriteFailed, Detail: remote.Clean(err.Error())}
+				return result
 			}
-			exchange := witness(ctx, client, a, promised, client.Send(ctx, token, request))
-			metrics.Attempt(d.Namespace, d.Spec.AgentRef.Name, exchange)
-			return &outbox.Result{Call: outbox.CallSend, Attempt: a.Attempt.Number, Exchange: exchange}
+			result.Exchange = witness(ctx, client, a, promised, client.Send(ctx, token, request))
+			metrics.Attempt(d.Namespace, d.Spec.AgentRef.Name, result.Exchange)
+			return result
 		},
 	})
 }
@@ -62,11 +68,8 @@ func witness(ctx context.Context, client *remote.Client, a outbox.Send, promised
 }
 
 // journal writes the attempt and the message's ids in one Update with resourceVersion, and returns the right to send.
-func (r *DelegationReconciler) journal(ctx context.Context, d *v1alpha1.Delegation, a outbox.Send) (outbox.Token, error) {
-	attempt := a.Attempt
-	attempt.Started = r.Clock.Now().UTC()
-	attempt.Deadline = attempt.Started.Add(a.Timeout)
-	d.Spec.MessageID, d.Spec.ContextID = a.Envelope.MessageID, a.Envelope.ContextID
+func (r *DelegationReconciler) journal(ctx context.Context, d *v1alpha1.Delegation, to outbox.Envelope, attempt outbox.Attempt) (outbox.Token, error) {
+	d.Spec.MessageID, d.Spec.ContextID = to.MessageID, to.ContextID
 	controllerutil.AddFinalizer(d, v1alpha1.DeliveryFinalizer)
 	if err := attempt.Annotate(d); err != nil {
 		return outbox.Token{}, err

@@ -154,7 +154,7 @@ func (r *RemoteAgentReconciler) ofDelegation(ctx context.Context, o client.Objec
 func (r *DelegationReconciler) ofConversation(ctx context.Context, o client.Object) []reconcile.Request {
 	d := o.(*v1alpha1.Delegation)
 	requests := r.listed(byRefines)(ctx, o)
-	root, err := r.root(ctx, d)
+	root, _, err := r.root(ctx, d)
 	if err != nil || root == nil {
 		root = d
 	}

@@ -22,6 +22,8 @@ import (
 // +kubebuilder:printcolumn:name="Message-ID",type=string,priority=1,JSONPath=`.spec.messageId`
 // +kubebuilder:printcolumn:name="Context",type=string,priority=1,JSONPath=`.status.contextId`
 // +kubebuilder:printcolumn:name="Attempts",type=integer,priority=1,JSONPath=`.status.attempts`
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.continues) || self.spec.continues.name != self.metadata.name",message="a Delegation can't continue itself: name the one whose task asks",fieldPath=".spec.continues"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.refines) || self.spec.refines.all(r, r.name != self.metadata.name)",message="a Delegation can't refine itself: name the one whose task is done",fieldPath=".spec.refines"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.spec.resolution) || (has(self.spec.resolution) && self.spec.resolution == oldSelf.spec.resolution) || !has(oldSelf.status) || !has(oldSelf.status.resolution) || (oldSelf.status.resolution.action == 'Resend' && oldSelf.status.phase == 'Unknown')",message="the resolution was carried out and is on record in status.resolution; it can't be changed any more",fieldPath=".spec.resolution"
 type Delegation struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -87,6 +89,7 @@ type DelegationSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, b.name == a.name))",message="refines names a Delegation twice"
 	Refines []DelegationReference `json:"refines,omitempty"`
 	// Suspend holds back the first attempt. It has no effect once there was one.
 	//
@@ -101,6 +104,7 @@ type DelegationSpec struct {
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=315360000
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
 	// TTLSecondsAfterFinished is how long, in seconds, a finished Delegation is kept. Absent means for ever. An Unknown one
 	// is not finished unless its resolution is Abandon.
@@ -149,6 +153,7 @@ type AgentReference struct {
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
 }
 

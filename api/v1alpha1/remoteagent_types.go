@@ -35,7 +35,7 @@ type RemoteAgentSpec struct {
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https']",message="cardURL must be an absolute http or https URL, such as https://finance.example.com"
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != '' && !self.matches('^[a-z]+://[^/?#]*@')",message="cardURL must be an absolute http or https URL without credentials, such as https://finance.example.com"
 	CardURL string `json:"cardURL,omitempty"`
 	// Interfaces are the agent's endpoints, best first. They win over the card's; with them no card is needed.
 	//
@@ -69,7 +69,7 @@ type AgentInterface struct {
 	// URL of the endpoint.
 	//
 	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https']",message="url must be an absolute http or https URL, such as https://finance.example.com/a2a"
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != '' && !self.matches('^[a-z]+://[^/?#]*@')",message="url must be an absolute http or https URL without credentials, such as https://finance.example.com/a2a"
 	URL string `json:"url"`
 	// ProtocolBinding of the endpoint.
 	//
@@ -82,6 +82,7 @@ type AgentInterface struct {
 	// +optional
 	// +kubebuilder:default="1.0"
 	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:Pattern=`^1(\.[0-9]+){0,2}$`
 	ProtocolVersion string `json:"protocolVersion,omitempty"`
 	// Tenant is sent with every request, where the agent serves several.
 	//

@@ -185,6 +185,8 @@ func TestBuildFails(t *testing.T) {
 		{"one byte too much in one part", delegation(text("a"), source("all")), ErrTooLarge, "spec.message.parts[1]: "},
 		{"one byte too much in the last part", delegation(source("all"), raw(0)), ErrTooLarge, "spec.message.parts[1]: "},
 		{"one byte too much in data", delegation(source("all"), data(`{}`)), ErrTooLarge, "spec.message.parts[1]: "},
+		{"too much in the manifest", delegation(text(strings.Repeat("a", MaxInlineBytes))), ErrTooLarge, "spec.message: "},
+		{"too much once it is written as JSON", delegation(text(strings.Repeat("\x01", MaxInlineBytes/4))), ErrTooLarge, "spec.message: "},
 		{"one byte too much in a URL", delegation(source("all"), url("x:")), ErrTooLarge, "spec.message.parts[1]: "},
 	}
 	for _, c := range cases {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
@@ -24,8 +25,12 @@ import (
 // may add.
 const MaxBytes = 8 << 20
 
+// MaxInlineBytes is how large spec.message may be as JSON. The object has to leave room in etcd (1.5 MiB in all) for the
+// journal and the status: what can be sent must be able to be recorded.
+const MaxInlineBytes = 1 << 20
+
 var (
-	// ErrTooLarge says that a message's content is over MaxBytes.
+	// ErrTooLarge says that a message's content is over MaxBytes or MaxInlineBytes.
 	ErrTooLarge = errors.New("the message is too large")
 	// ErrInvalid says that a part can't be sent as it is.
 	ErrInvalid = errors.New("the message is invalid")
@@ -53,6 +58,9 @@ func Build(d *v1alpha1.Delegation, to outbox.Envelope, source Source) (*Message,
 	for _, task := range to.References {
 		m.ReferenceTasks = append(m.ReferenceTasks, a2a.TaskID(task))
 	}
+	if err := checkInline(&d.Spec.Message); err != nil {
+		return nil, err
+	}
 	size := 0
 	for i, p := range d.Spec.Message.Parts {
 		part, n, err := build(p, source)
@@ -75,6 +83,34 @@ func Build(d *v1alpha1.Delegation, to outbox.Envelope, source Source) (*Message,
 		return nil, err
 	}
 	return &Message{Request: req, Digest: digest}, nil
+}
+
+// checkInline bounds what the manifest itself holds of a message.
+func checkInline(m *v1alpha1.MessageTemplate) error {
+	rough := 0
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		rough += len(ptr.Deref(p.Text, "")) + len(ptr.Deref(p.URL, "")) + len(p.Raw)
+		if p.Data != nil {
+			rough += len(p.Data.Raw)
+		}
+	}
+	if m.Metadata != nil {
+		rough += len(m.Metadata.Raw)
+	}
+	// JSON writes no byte in more than six; what is small in any case need not be written to be measured.
+	if rough < MaxInlineBytes/8 {
+		return nil
+	}
+	inline, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("spec.message: %w: %w", ErrInvalid, err)
+	}
+	if len(inline) > MaxInlineBytes {
+		return fmt.Errorf("spec.message: %w: %d bytes in the manifest, and %d are allowed; take parts from ConfigMaps with valueFrom, or send url parts instead",
+			ErrTooLarge, len(inline), MaxInlineBytes)
+	}
+	return nil
 }
 
 // build returns one part and the size of its content in bytes.

@@ -37,9 +37,11 @@ func (c *decision) attempted() Action {
 }
 
 // ownResult returns what this process's send proved about the attempt on record. Of two processes that journal an attempt
-// of one number at once, one is told that it failed: what that proves says nothing about the other's.
+// of one number at once, one is told that it failed: what that proves says nothing about the other's. Nor does what one
+// process proves of an attempt say anything of another that it journalled under the same number, on an older version.
 func (c *decision) ownResult() *Result {
-	if r := c.result(CallSend); r != nil && r.Attempt == c.attempt.Number && c.attempt.Holder == c.in.Self {
+	r := c.result(CallSend)
+	if r != nil && r.Attempt == c.attempt.Number && c.attempt.Holder == c.in.Self && r.Journal.Equal(c.attempt.Started) {
 		return r
 	}
 	return nil
@@ -113,6 +115,9 @@ func (c *decision) recordSend(r *Result) Action {
 		s.delivered(certainty(refuted), ReasonTaskTerminal, "the agent refused the message")
 		s.set(v1alpha1.PhaseRejected, ReasonTaskTerminal, fmt.Sprintf(
 			"task %s is in state %s and takes no more messages: create a Delegation with refines: [{name: %s}] instead of continues", c.to.TaskID, r.Task.State, c.in.Delegation.Spec.Continues.Name))
+	case r.Outcome == Refused && !refuted && r.Reason != ReasonDigestMismatch:
+		s.delivered(metav1.ConditionUnknown, ReasonCopyRefused, "a copy of the message was refused; an earlier one may have been accepted")
+		s.set(v1alpha1.PhaseSending, ReasonRecovering, "a copy of the message was refused ("+r.Reason+"), and an earlier one may have been accepted: the agent is asked where it can be")
 	case r.Outcome == Refused:
 		s.delivered(certainty(refuted), r.Reason, "the agent refused the message")
 		s.set(v1alpha1.PhaseRejected, r.Reason, c.refusal(r))
@@ -229,15 +234,15 @@ func (c *decision) held(p *Problem) Action {
 // backoff says, so that replicas that share a deduplicating agent don't answer each other's attempts with more of them.
 func (c *decision) due() time.Time {
 	status := &c.in.Delegation.Status
-	if status.Attempts < c.attempt.Number {
+	if c.in.Agent.Credentials != c.attempt.Credentials && status.Attempts >= c.attempt.Number {
+		return c.in.Now
+	}
+	if status.Attempts < c.attempt.Number || status.NextAttemptTime == nil {
 		given := c.attempt.Started.Add(backoff(2*firstBackoff, maxBackoff, c.attempt.Number, c.to.MessageID))
 		if given.After(c.attempt.Deadline) {
 			return c.attempt.Deadline
 		}
 		return given
-	}
-	if status.NextAttemptTime == nil || c.in.Agent.Credentials != c.attempt.Credentials {
-		return c.in.Now
 	}
 	return status.NextAttemptTime.Time
 }

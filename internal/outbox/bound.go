@@ -43,7 +43,11 @@ func (c *decision) bindTask(s *draft, t *Task, others ...string) Action {
 		s.addDuplicate(other)
 	}
 	s.ContextID = first(t.ContextID, s.ContextID)
-	s.delivered(metav1.ConditionTrue, "Bound", "the message is with task "+t.ID)
+	if c.attempt == nil {
+		s.delivered(metav1.ConditionTrue, "Found", fmt.Sprintf("the agent had message %s before this object sent anything, with task %s; what it says was not compared", c.to.MessageID, t.ID))
+	} else {
+		s.delivered(metav1.ConditionTrue, "Bound", "the message is with task "+t.ID)
+	}
 	return c.apply(s, t)
 }
 

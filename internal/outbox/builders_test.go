@@ -106,7 +106,7 @@ func (w *world) result(call Call, outcome Outcome) *world {
 	}
 	switch call {
 	case CallSend:
-		r.Attempt = 1
+		r.Attempt, r.Journal = 1, start
 	case CallCancel:
 		r.TaskID = "t-5a"
 	}

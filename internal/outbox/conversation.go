@@ -23,14 +23,16 @@ func (c *decision) conversation() Action {
 func (c *decision) continuation(name string) Action {
 	root := c.in.Related.Root
 	switch {
+	case c.in.Related.Circle:
+		return c.refuse(v1alpha1.PhaseRejected, "TargetIsItself", fmt.Sprintf("spec.continues: Delegation %q leads back to this one, so that there is no task: create a Delegation that continues another", name))
 	case root == nil:
-		return c.pending(&Problem{Reason: "TargetNotFound", Message: fmt.Sprintf("Delegation %q, which this one continues, is not there: create it, and the message is sent once it asks", name)})
+		return c.pending(&Problem{Reason: "TargetNotFound", Message: fmt.Sprintf("spec.continues: Delegation %q is not there: create it, and the message is sent once it asks; or, where the name is wrong: %s, and create this one anew", name, c.kubectl("delete"))})
 	case root.Status.TaskID == "" && Over(&root.Status):
 		return c.refuse(v1alpha1.PhaseRejected, "NoTask", fmt.Sprintf("Delegation %q ended without a task that could be continued", name))
 	case root.Status.TaskID == "":
 		return c.pending(&Problem{Reason: "TargetNotBound", Message: fmt.Sprintf("Delegation %q has no task yet", name)})
 	}
-	return c.sameContext(root, name)
+	return c.sameConversation(root, name)
 }
 
 // refinement waits until every task that the message follows up is done.
@@ -39,7 +41,7 @@ func (c *decision) refinement(names []v1alpha1.DelegationReference) Action {
 		target := c.in.Related.Refined[i]
 		switch {
 		case target == nil:
-			return c.pending(&Problem{Reason: "TargetNotFound", Message: fmt.Sprintf("Delegation %q, which this one refines, is not there: create it, and the message is sent once it is done", ref.Name)})
+			return c.pending(&Problem{Reason: "TargetNotFound", Message: fmt.Sprintf("spec.refines: Delegation %q is not there: create it, and the message is sent once it is done; or, where the name is wrong: %s, and create this one anew", ref.Name, c.kubectl("delete"))})
 		case target.Status.TaskID == "" && Over(&target.Status):
 			return c.refuse(v1alpha1.PhaseRejected, "NoTask", fmt.Sprintf("Delegation %q ended without a task that could be refined", ref.Name))
 		case !target.Status.State.Terminal() && target.Status.Phase.Finished():
@@ -48,11 +50,30 @@ func (c *decision) refinement(names []v1alpha1.DelegationReference) Action {
 			return c.pending(&Problem{Reason: "TargetNotFinished", Message: fmt.Sprintf("Delegation %q is not done yet", ref.Name)})
 		}
 	}
-	return c.sameContext(c.in.Related.Refined[0], names[0].Name)
+	for i, target := range c.in.Related.Refined[1:] {
+		if a := c.sameAgent(target, names[i+1].Name); a != nil {
+			return a
+		}
+	}
+	return c.sameConversation(c.in.Related.Refined[0], names[0].Name)
 }
 
-// sameContext refuses a contextId that is not the target's: agents must reject such a message (A2A 1.0, section 3.4.3).
-func (c *decision) sameContext(target *v1alpha1.Delegation, name string) Action {
+// sameAgent refuses a target at another agent, which knows nothing of this one's tasks and is not to be told of them.
+func (c *decision) sameAgent(target *v1alpha1.Delegation, name string) Action {
+	mine, its := c.in.Delegation.Spec.AgentRef.Name, target.Spec.AgentRef.Name
+	if mine == its {
+		return nil
+	}
+	return c.refuse(v1alpha1.PhaseRejected, "AgentMismatch", fmt.Sprintf(
+		"spec.agentRef is %q and Delegation %q is with %q: create this one anew with agentRef: {name: %s}", mine, name, its, its))
+}
+
+// sameConversation refuses a contextId that is not the target's too: agents must reject such a message (A2A 1.0, section
+// 3.4.3).
+func (c *decision) sameConversation(target *v1alpha1.Delegation, name string) Action {
+	if a := c.sameAgent(target, name); a != nil {
+		return a
+	}
 	given := c.in.Delegation.Spec.ContextID
 	if given == "" || given == target.Status.ContextID {
 		return nil
@@ -73,7 +94,7 @@ func (c *decision) question() Action {
 		return c.terminal(root.Status.TaskID, string(root.Status.State))
 	case root.Status.Phase.Finished():
 		return c.refuse(v1alpha1.PhaseRejected, "NoTask", fmt.Sprintf("the agent no longer knows task %s", root.Status.TaskID))
-	case c.in.Related.Ahead != "":
+	case c.in.Related.Ahead != "" && !c.holdsClaim(root):
 		return c.pending(&Problem{Reason: "OlderAnswerFirst", Message: fmt.Sprintf("Delegation %q answers the same task, is older, and goes first", c.in.Related.Ahead)})
 	case root.Status.State.Interrupted():
 		return c.claim(root)
@@ -96,6 +117,12 @@ func (c *decision) claim(root *v1alpha1.Delegation) Action {
 		return c.pending(p)
 	}
 	return take
+}
+
+// holdsClaim reports whether this Delegation has the question that root asks now. Who has it goes, however old the others.
+func (c *decision) holdsClaim(root *v1alpha1.Delegation) bool {
+	held := root.Status.AnsweredBy
+	return held != nil && held.UID == c.in.Delegation.UID && held.Interruption == root.Status.Interruptions
 }
 
 // take returns the claim on the question where it is free, nothing where this Delegation holds it, and otherwise who does.

@@ -112,6 +112,8 @@ type Result struct {
 	Call Call
 	// Attempt is the number of the attempt that a CallSend made.
 	Attempt int32
+	// Journal is when a CallSend journalled its attempt, or tried to: with the number it names the attempt.
+	Journal time.Time
 	// TaskID is the task that a CallGet or a CallCancel was about.
 	TaskID string
 	// Credentials is the version of the credentials that the call carried.

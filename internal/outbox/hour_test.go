@@ -55,7 +55,7 @@ func anHour(t *testing.T, w *world, outcome Outcome, retryAfter time.Duration) [
 				t.Fatal(err)
 			}
 			w.result(CallSend, outcome)
-			w.Result.Attempt, w.Result.RetryAfter = a.Attempt.Number, retryAfter
+			w.Result.Attempt, w.Result.Journal, w.Result.RetryAfter = a.Attempt.Number, a.Attempt.Started, retryAfter
 		case Record:
 			w.Delegation.Status = roundTrip(t, a.Status)
 			if a.Settles {

@@ -63,6 +63,8 @@ type Agent struct {
 type Related struct {
 	// Root is the Delegation that made the task that spec.continues leads to; nil where there is none.
 	Root *v1alpha1.Delegation
+	// Circle says that spec.continues leads back to the Delegation itself.
+	Circle bool
 	// Holder is the Delegation that holds the claim to Root's latest question; nil where it is gone or nobody does.
 	Holder *v1alpha1.Delegation
 	// Ahead names an older answer to Root's task that waits to be sent; empty without any.

@@ -11,13 +11,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 )
 
 func TestLife(t *testing.T) {
-	for _, rows := range [][]row{continuationRows(), answerRows(), refinementRows(), rivalRows(), endRows(), resolutionRows(), duplicateRows(), foundRows()} {
+	for _, rows := range [][]row{continuationRows(), answerRows(), refinementRows(), rivalRows(), endRows(), resolutionRows(), duplicateRows(), foundRows(), refusedCopyRows()} {
 		for _, r := range rows {
 			t.Run(r.name, r.run)
 		}
@@ -76,6 +75,12 @@ func continuationRows() []row {
 	other.Delegation.Spec.ContextID = "c-other"
 	ahead := answer(input)
 	ahead.Related.Ahead = "older"
+	mine := answer(input).claimed()
+	mine.Related.Ahead = "older"
+	circle := answer(input)
+	circle.Related.Root, circle.Related.Circle = nil, true
+	foreign := answer(input)
+	foreign.Related.Root.Spec.AgentRef.Name = "elsewhere"
 	eager := answer(v1alpha1.TaskStateWorking)
 	eager.Agent.TakesWhileWorking = true
 	asksAgain := answer(input).claimedBy(rivalAnswer(v1alpha1.PhaseWorking, "t-5a"), 1)
@@ -110,6 +115,9 @@ func continuationRows() []row {
 		pending("one that the agent replied to stands", answer(input).claimedBy(rivalAnswer(v1alpha1.PhaseCompleted, ""), 1), "AnsweredByAnother"),
 		{name: "a further question is free again", world: asksAgain, want: Claim{}},
 		{name: "an answer to a task that is done is never sent", world: answer(v1alpha1.TaskStateCompleted), want: Wait{}, writes: 1, phase: v1alpha1.PhaseRejected, reason: ReasonTaskTerminal, check: names("refines", "kubectl delete delegation -n books reconcile")},
+		{name: "who has the question goes, however old another is", world: mine, want: Send{}},
+		{name: "one that leads back to itself has no task", world: circle, want: Wait{}, writes: 1, phase: v1alpha1.PhaseRejected, reason: "TargetIsItself", check: names("spec.continues")},
+		{name: "another agent knows nothing of the task", world: foreign, want: Wait{}, writes: 1, phase: v1alpha1.PhaseRejected, reason: "AgentMismatch", check: names("spec.agentRef", "agentRef: {name: elsewhere}")},
 		{name: "nor one in another conversation", world: other, want: Wait{}, writes: 1, phase: v1alpha1.PhaseRejected, reason: "ContextMismatch"},
 	}
 }
@@ -162,6 +170,8 @@ func refinementRows() []row {
 		return w
 	}
 	missing := refining(v1alpha1.TaskStateCompleted)
+	foreign := refining(v1alpha1.TaskStateCompleted, v1alpha1.TaskStateCompleted)
+	foreign.Related.Refined[1].Spec.AgentRef.Name = "elsewhere"
 	lost := refining(v1alpha1.TaskStateWorking)
 	lost.Related.Refined[0].Status.Phase = v1alpha1.PhaseFailed
 	missing.Related.Refined[0] = nil
@@ -174,6 +184,7 @@ func refinementRows() []row {
 		{name: "a refinement refers to finished tasks", world: refining(v1alpha1.TaskStateCompleted, v1alpha1.TaskStateFailed), want: Send{}, check: envelope},
 		{name: "it waits for all of them", world: refining(v1alpha1.TaskStateCompleted, v1alpha1.TaskStateWorking), want: Wait{}, writes: 1, phase: v1alpha1.PhasePending, reason: "TargetNotFinished"},
 		{name: "one that was lost at the agent can't be referred to", world: lost, want: Wait{}, writes: 1, phase: v1alpha1.PhaseRejected, reason: "NoTask"},
+		{name: "all have to be at its own agent", world: foreign, want: Wait{}, writes: 1, phase: v1alpha1.PhaseRejected, reason: "AgentMismatch"},
 		{name: "and for one that is not there", world: missing, want: Wait{}, writes: 1, phase: v1alpha1.PhasePending, reason: "TargetNotFound"},
 	}
 }
@@ -211,67 +222,5 @@ func rivalRows() []row {
 		{name: "one that was never sent and never will be is no rival", world: rival(-time.Hour, never), want: Send{}},
 		{name: "two of one second look at each other first", world: tie, want: Wait{}},
 		inUse("a contextId of another namespace is refused", context, "ContextIdInUse"),
-	}
-}
-
-func endRows() []row {
-	edit := func(w *world, change func(*v1alpha1.DelegationSpec)) *world {
-		change(&w.Delegation.Spec)
-		return w
-	}
-	created := func(w *world) *world {
-		w.Delegation.CreationTimestamp = metav1.Time{Time: start}
-		return w
-	}
-	cancel := func(s *v1alpha1.DelegationSpec) { s.Cancel = true }
-	deadline := func(s *v1alpha1.DelegationSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](60) }
-	delivery := func(s *v1alpha1.DelegationSpec) { s.DeliveryDeadline.Duration = time.Hour }
-	ttl := func(s *v1alpha1.DelegationSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](60) }
-	notAfter := func(s *v1alpha1.DelegationSpec) { s.NotAfter = &metav1.Time{Time: start} }
-	working := func() *world { return newWorld().bound(v1alpha1.TaskStateWorking) }
-	asked := edit(working(), cancel)
-	asked.Delegation.Status = Next(asked.Input).(Record).Status
-	asked.result(CallCancel, Accepted)
-	accepted := edit(working(), cancel).result(CallCancel, Accepted)
-	accepted.Delegation.Status = Next(accepted.Input).(Record).Status
-	accepted.Result = nil
-	orphan := edit(working().deleted(0), func(s *v1alpha1.DelegationSpec) { s.DeletionPolicy = v1alpha1.DeletionOrphan })
-	flying := edit(newWorld().recorded(1, Ambiguous).deleted(0), func(s *v1alpha1.DelegationSpec) { s.DeletionPolicy = v1alpha1.DeletionOrphan })
-	nowhere := minted()
-	nowhere.Agent.Problem = &Problem{Reason: "AgentNotFound", Message: "create it"}
-	withoutSource := newWorld().deduplicating().recorded(1, Ambiguous).deleted(0)
-	withoutSource.Body.Digest = "sha256:other"
-	return []row{
-		{name: "deleted with an open attempt that can't be repeated it is looked up", world: withoutSource, want: Ask{}, phase: v1alpha1.PhaseSending, reason: ReasonRecovering},
-		{name: "suspended it waits", world: edit(minted(), func(s *v1alpha1.DelegationSpec) { s.Suspend = true }), want: Wait{}, writes: 1, phase: v1alpha1.PhasePending, reason: "Suspended", check: names(`kubectl patch delegation -n books reconcile --type=merge -p '{"spec":{"suspend":false}}'`)},
-		{name: "canceled before it was sent it ends", world: edit(minted(), cancel), want: Wait{}, writes: 1, phase: v1alpha1.PhaseCanceled, reason: "CanceledBeforeDelivery"},
-		{name: "canceled between attempts it ends", world: edit(newWorld().recorded(1, NotSent), cancel), want: Wait{}, writes: 1, phase: v1alpha1.PhaseCanceled, reason: "CanceledBeforeDelivery"},
-		{name: "canceled with an open attempt it is recovered first", world: edit(newWorld().recorded(1, Ambiguous), cancel), want: Ask{}, phase: v1alpha1.PhaseSending, reason: ReasonRecovering},
-		{name: "canceled at work the agent is asked", world: edit(working(), cancel), want: Ask{}, writes: 1, phase: v1alpha1.PhaseWorking, reason: ReasonCanceling},
-		{name: "its answer is noted", world: asked, want: Follow{}, writes: 1, phase: v1alpha1.PhaseWorking, reason: ReasonCancelAccepted},
-		{name: "and it is not asked again", world: accepted, want: Follow{}, phase: v1alpha1.PhaseWorking, reason: ReasonCancelAccepted},
-		{name: "an agent that will not is noted", world: edit(working(), cancel).result(CallCancel, Refused), want: Follow{}, writes: 1, phase: v1alpha1.PhaseWorking, reason: ReasonCancelRefused},
-		{name: "a cancel that was asked for is a success", world: edit(working(), cancel).task(CallCancel, "t-5a", v1alpha1.TaskStateCanceled, start.Add(time.Second)), want: Wait{}, writes: 1, phase: v1alpha1.PhaseCanceled, reason: "Canceled", check: stalled(false)},
-		{name: "one that was not is a failure", world: working().task(CallGet, "t-5a", v1alpha1.TaskStateCanceled, start.Add(time.Second)), want: Wait{}, writes: 1, phase: v1alpha1.PhaseCanceled, reason: "Canceled", check: stalled(true)},
-		{name: "past its deadline a task is canceled", world: edit(working(), deadline).at(time.Minute), want: Ask{}, writes: 1, phase: v1alpha1.PhaseWorking, reason: ReasonCanceling},
-		{name: "and the Delegation fails", world: edit(working(), deadline).at(time.Minute).task(CallCancel, "t-5a", v1alpha1.TaskStateCanceled, start.Add(time.Minute)), want: Wait{}, writes: 1, phase: v1alpha1.PhaseCanceled, reason: ReasonDeadlineExceeded},
-		{name: "also when the agent does not stop", world: edit(working(), deadline).at(3 * time.Minute), want: Wait{}, writes: 1, phase: v1alpha1.PhaseFailed, reason: ReasonDeadlineExceeded},
-		{name: "never accepted in its time it is undelivered", world: edit(created(newWorld().recorded(1, NotSent)), delivery).at(time.Hour), want: Wait{}, writes: 1, phase: v1alpha1.PhaseUndelivered, reason: "DeliveryDeadlineExceeded"},
-		{name: "of open outcome by then it is unknown", world: edit(created(newWorld().recorded(1, Ambiguous)), delivery).at(time.Hour), want: Wait{}, writes: 1, phase: v1alpha1.PhaseUnknown, reason: ReasonOutcomeUnknown},
-		{name: "an old manifest is not sent", world: edit(minted(), notAfter), want: Wait{}, writes: 1, phase: v1alpha1.PhaseUndelivered, reason: "Expired"},
-		{name: "also when it waits for something else", world: edit(nowhere, notAfter), want: Wait{}, writes: 1, phase: v1alpha1.PhaseUndelivered, reason: "Expired"},
-		{name: "but its task is looked up", world: edit(newWorld(), notAfter), want: Ask{}},
-		{name: "a finished one is kept for its time", world: edit(newWorld().bound(v1alpha1.TaskStateCompleted), ttl), want: Wait{}, phase: v1alpha1.PhaseCompleted, reason: "Completed"},
-		{name: "and then deleted", world: edit(newWorld().bound(v1alpha1.TaskStateCompleted), ttl).at(time.Minute), want: Delete{}, phase: v1alpha1.PhaseCompleted, reason: "Completed"},
-		{name: "an orphan whose attempt may be under way is kept until that is over", world: flying, want: Wait{}, phase: v1alpha1.PhaseSending, reason: ReasonRecovering, check: waits(timeout)},
-		{name: "an orphan is left at work", world: orphan, want: Release{}, phase: v1alpha1.PhaseWorking, reason: "Working"},
-	}
-}
-
-func stalled(want bool) func(*testing.T, Action, *v1alpha1.DelegationStatus) {
-	return func(t *testing.T, _ Action, s *v1alpha1.DelegationStatus) {
-		if got := meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionStalled); got != want {
-			t.Errorf("Stalled is %t, want %t", got, want)
-		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 )
 
@@ -67,6 +69,9 @@ func duplicateRows() []row {
 	canceled := newWorld().bound(v1alpha1.TaskStateCompleted)
 	canceled.Delegation.Status.Duplicates = []v1alpha1.DuplicateTask{{TaskID: "t-5b"}}
 	canceled.result(CallCancel, Accepted).Result.TaskID = "t-5b"
+	stubborn := newWorld().bound(v1alpha1.TaskStateWorking)
+	stubborn.Delegation.Status.Duplicates = []v1alpha1.DuplicateTask{{TaskID: "t-5b"}}
+	stubborn.result(CallCancel, Ambiguous).Result.TaskID = "t-5b"
 	asks := func(t *testing.T, a Action, s *v1alpha1.DelegationStatus) {
 		if ask, ok := a.(Ask); ok && (ask.Call != CallCancel || ask.TaskID != "t-5b" || s.TaskID != "t-5a") {
 			t.Errorf("asks %+v with task %s", ask, s.TaskID)
@@ -75,7 +80,16 @@ func duplicateRows() []row {
 	return []row{
 		{name: "a second task of the message is canceled, the first stays", world: two, want: Ask{}, writes: 1, phase: v1alpha1.PhaseWorking, reason: "Working", check: asks},
 		{name: "one that a late answer brings too", world: late, want: Ask{}, writes: 1, phase: v1alpha1.PhaseWorking, reason: "Working", check: asks},
+		{name: "one that can't be canceled does not keep the first from being followed", world: stubborn, want: Follow{}, phase: v1alpha1.PhaseWorking, reason: "Working"},
 		{name: "once", world: canceled, want: Wait{}, writes: 1, phase: v1alpha1.PhaseCompleted, reason: "Completed"},
+	}
+}
+
+func asksFor(call Call) func(*testing.T, Action, *v1alpha1.DelegationStatus) {
+	return func(t *testing.T, a Action, _ *v1alpha1.DelegationStatus) {
+		if ask, ok := a.(Ask); ok && ask.Call != call {
+			t.Errorf("asks for %s, want %s", ask.Call, call)
+		}
 	}
 }
 
@@ -84,6 +98,20 @@ func refusedAdoption() *world {
 	w := newWorld().lookup(v1alpha1.LookupNone).recorded(1, Ambiguous).at(time.Hour)
 	w.Delegation.Spec.Resolution = &v1alpha1.Resolution{Action: v1alpha1.ResolutionAdopt, TaskID: "t-5b"}
 	return w
+}
+
+// refusedCopyRows are copies that an agent refused although it may have taken the first.
+func refusedCopyRows() []row {
+	refused := func(lookup v1alpha1.LookupMode, reason string) *world {
+		w := newWorld().lookup(lookup).deduplicating().recorded(1, Ambiguous).journalled(2).result(CallSend, Refused).attempt(2)
+		w.Result.Reason = reason
+		return w
+	}
+	return []row{
+		{name: "a refused copy does not end the message", world: refused(v1alpha1.LookupBestEffort, "BadRequest"), want: Ask{}, writes: 2, phase: v1alpha1.PhaseSending, reason: ReasonRecovering, check: asksFor(CallFind)},
+		{name: "where the agent can't be asked it is Unknown", world: refused(v1alpha1.LookupNone, "BadRequest").at(time.Hour), want: Wait{}, writes: 2, phase: v1alpha1.PhaseUnknown, reason: ReasonOutcomeUnknown, check: delivered(metav1.ConditionUnknown)},
+		{name: "an agent that has another body under the id does", world: refused(v1alpha1.LookupBestEffort, ReasonDigestMismatch), want: Wait{}, writes: 1, phase: v1alpha1.PhaseRejected, reason: ReasonDigestMismatch},
+	}
 }
 
 // foundRows are tasks that the lookup before the first attempt found.

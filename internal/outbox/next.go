@@ -26,6 +26,24 @@ type decision struct {
 // it returns Wait or Follow; calling it twice with the same input gives the same answer.
 func Next(in Input) Action {
 	c := &decision{in: in}
+	action := c.next()
+	d := in.Delegation
+	settled := d.Status.TaskID != "" || d.Status.Phase == v1alpha1.PhaseUnknown
+	if !settled || d.Status.ObservedGeneration == d.Generation || d.DeletionTimestamp != nil {
+		return action
+	}
+	switch action.(type) {
+	case Wait, Follow:
+		// A change of the spec that changes nothing else was seen all the same, and kstatus wants to know.
+		s := c.draft()
+		s.ObservedGeneration = in.Delegation.Generation
+		return c.commit(s, action)
+	}
+	return action
+}
+
+func (c *decision) next() Action {
+	in := c.in
 	if err := c.readJournal(); err != nil {
 		return c.unreadable(err)
 	}
@@ -37,8 +55,8 @@ func Next(in Input) Action {
 		return c.finished()
 	case status.TaskID == "" && c.answered():
 		return c.bind()
-	case in.Running != CallNone:
-		return Wait{}
+	case in.Running != CallNone && !c.deletionOverdue():
+		return c.untilReleased(Wait{})
 	case in.Delegation.DeletionTimestamp != nil:
 		return c.deleting()
 	case status.TaskID != "":
@@ -48,6 +66,21 @@ func Next(in Input) Action {
 	default:
 		return c.attempted()
 	}
+}
+
+// deletionOverdue reports whether a deletion has taken as long as it may. A call that is still queued or out, perhaps for an
+// hour, does not hold it up.
+func (c *decision) deletionOverdue() bool {
+	at := c.in.Delegation.DeletionTimestamp
+	return at != nil && !c.in.Now.Before(at.Add(releaseAfter))
+}
+
+// untilReleased makes a wait end when a deletion has taken as long as it may.
+func (c *decision) untilReleased(a Action) Action {
+	if at := c.in.Delegation.DeletionTimestamp; at != nil {
+		return until(a, at.Add(releaseAfter))
+	}
+	return a
 }
 
 // Over reports whether nothing more is to come: a finished phase, or an Unknown one that a person gave up.

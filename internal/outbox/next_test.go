@@ -97,7 +97,7 @@ func minted() *world {
 }
 
 func unsentRows() []row {
-	noAgent, noBody, failed := newWorld(), newWorld(), newWorld().result(CallSend, NotSent)
+	noAgent, noBody, failed := newWorld(), newWorld(), newWorld().result(CallSend, NotSent).reason(ReasonJournalWriteFailed)
 	noAgent.Agent.Problem = &Problem{Reason: "AgentNotFound", Message: "create it"}
 	noBody.Body.Problem = &Problem{Reason: "MessageSourceNotFound", Message: "create it"}
 	running := newWorld()
@@ -112,7 +112,7 @@ func unsentRows() []row {
 		{name: "while the send is out nothing is done", world: running, want: Wait{}},
 		{name: "without its agent it waits", world: noAgent, want: Wait{}, writes: 1, phase: v1alpha1.PhasePending, reason: "AgentNotFound", check: delivered(metav1.ConditionFalse)},
 		{name: "without its content it waits", world: noBody, want: Wait{}, writes: 1, phase: v1alpha1.PhasePending, reason: "MessageSourceNotFound"},
-		{name: "a journal write that failed sent nothing and is tried again later", world: failed, want: Wait{}, writes: 1, phase: v1alpha1.PhasePending, reason: "NotSentReason"},
+		{name: "a journal write that failed sent nothing and is tried again later", world: failed, want: Wait{}, writes: 1, phase: v1alpha1.PhasePending, reason: ReasonJournalWriteFailed},
 	}
 }
 

@@ -29,10 +29,10 @@ func (c *decision) recover() Action {
 }
 
 // replayable reports whether the identical message may be sent although a copy of it may have arrived: the agent
-// deduplicates and still remembers the first copy when this one ends.
+// deduplicates and still remembers the first copy when this one ends. One that refused a copy is asked instead.
 func (c *decision) replayable() bool {
 	a := c.in.Agent
-	if c.withdrawn() {
+	if cond := c.deliveredCondition(); c.withdrawn() || (cond != nil && cond.Reason == ReasonCopyRefused) {
 		return false
 	}
 	return a.Deduplicates && c.in.Now.Add(a.AttemptTimeout).Before(c.attempt.First.Add(a.Retention))
@@ -134,7 +134,7 @@ func (c *decision) recovering() string {
 	case c.to.TaskID != "":
 		how = "the task that it continues is looked at"
 	case c.in.Agent.Lookup == v1alpha1.LookupNone || c.in.Agent.Lookup == "":
-		how = "the agent has no way to ask; it is never sent again by itself"
+		how = "the agent can't be asked, and it is never sent again by itself; it is Unknown at " + c.attempt.Deadline.UTC().Format(time.RFC3339) + " unless the answer comes"
 	}
 	return fmt.Sprintf("attempt %d has no known outcome: %s", c.attempt.Number, how)
 }

@@ -153,7 +153,7 @@ func (r *simReplica) journalled(j *simJob, written *v1alpha1.Delegation, err err
 		}
 		r.s.after(simStaleRetry, r.guard(func() { j.end(nil) }))
 	case err != nil:
-		j.end(&Exchange{Outcome: NotSent, Reason: "JournalWriteFailed", Detail: err.Error()})
+		j.end(&Exchange{Outcome: NotSent, Reason: ReasonJournalWriteFailed, Detail: err.Error()})
 	default:
 		r.s.after(r.s.pause(), r.guard(func() { r.transmit(j) }))
 	}
@@ -173,7 +173,7 @@ func (j *simJob) end(ex *Exchange) {
 		done(nil)
 		return
 	}
-	done(&Result{Call: CallSend, Attempt: j.number, Exchange: *ex})
+	done(&Result{Call: CallSend, Attempt: j.number, Journal: j.attempt.Started, Exchange: *ex})
 }
 
 // transmit writes the message to the wire, unless the attempt's deadline is over: that is looked at last.

@@ -86,6 +86,11 @@ func believesAtOnce(in Input) Action {
 func takesOthersForOwn(in Input) Action {
 	if a, err := Journalled(in.Delegation); err == nil && a != nil {
 		in.Self = a.Holder
+		if r := in.Result; r != nil {
+			other := *r
+			other.Journal = a.Started
+			in.Result = &other
+		}
 	}
 	return Next(in)
 }

@@ -14,7 +14,7 @@ import (
 
 // TestFoundBySimulation has what the simulation found: each row broke a promise once.
 func TestFoundBySimulation(t *testing.T) {
-	for _, rows := range [][]row{foundOutcomes(), foundDeadlines(), foundAnswers(), foundTasks(), foundJournals()} {
+	for _, rows := range [][]row{foundOutcomes(), foundDeadlines(), foundAnswers(), foundTasks(), foundJournals(), foundStale()} {
 		for _, r := range rows {
 			t.Run(r.name, r.run)
 		}
@@ -33,7 +33,7 @@ func expiring(w *world, after time.Duration) *world {
 	})
 }
 
-func (w *world) detail(text string) *world {
+func (w *world) reason(text string) *world {
 	w.Result.Reason = text
 	return w
 }
@@ -48,7 +48,7 @@ func foundOutcomes() []row {
 	held.Agent.Problem = &Problem{Reason: "AgentNotFound", Message: "create it"}
 	changed := newWorld().deduplicating().recorded(1, NotSent).journalledBy("other", 2)
 	changed.Body.Digest = "sha256:other"
-	refused := newWorld().deduplicating().recorded(1, Ambiguous).journalled(2).result(CallSend, Refused).attempt(2)
+	refused := newWorld().deduplicating().recorded(1, Ambiguous).journalled(2).result(CallSend, Refused).reason(ReasonDigestMismatch).attempt(2)
 	refused.Delegation.Status = Next(refused.Input).(Record).Status
 	named := func(t *testing.T, a Action, _ *v1alpha1.DelegationStatus) {
 		if r, ok := a.(Release); ok && r.Event == nil {
@@ -61,8 +61,8 @@ func foundOutcomes() []row {
 		{name: "an answer is recorded although another replica noted the attempt as open", world: noted, want: Wait{}, writes: 1, phase: v1alpha1.PhaseRejected, reason: "RefusedReason"},
 		{name: "an open attempt without its agent is not said to be undelivered", world: held, want: Wait{}, writes: 1, phase: v1alpha1.PhaseSending, reason: "AgentNotFound", check: delivered(metav1.ConditionUnknown)},
 		{name: "nor is one whose source changed", world: changed, want: Wait{}, writes: 1, phase: v1alpha1.PhaseSending, reason: ReasonMessageSourceChanged, check: delivered(metav1.ConditionUnknown)},
-		{name: "refused with an earlier attempt open, it is named when it is let go", world: refused.deleted(0), want: Release{}, phase: v1alpha1.PhaseRejected, reason: "RefusedReason", check: named},
-		{name: "how a search fails is written once", world: unreachable().result(CallFind, Ambiguous).detail("HTTP502"), want: Wait{}, phase: v1alpha1.PhaseSending, reason: ReasonAgentUnreachable},
+		{name: "refused with an earlier attempt open, it is named when it is let go", world: refused.deleted(0), want: Release{}, phase: v1alpha1.PhaseRejected, reason: ReasonDigestMismatch, check: named},
+		{name: "how a search fails is written once", world: unreachable().result(CallFind, Ambiguous).reason("HTTP502"), want: Wait{}, phase: v1alpha1.PhaseSending, reason: ReasonAgentUnreachable},
 		{name: "and a replica that can search does not contradict one that can't", world: unreachable().result(CallFind, Absent), want: Wait{}, phase: v1alpha1.PhaseSending, reason: ReasonAgentUnreachable},
 	}
 }
@@ -188,5 +188,23 @@ func foundJournals() []row {
 		{name: "and what the agent remembers counts from the first attempt", world: dropped(old).at(time.Minute), want: Ask{}, writes: 1, phase: v1alpha1.PhaseSending, reason: ReasonRecovering},
 		{name: "a copy that goes to another endpoint than an open one is marked", world: again, want: Send{}, phase: v1alpha1.PhaseSending, reason: ReasonRecovering, check: elsewhere},
 		{name: "and an authority that was not asked then proves nothing", world: moved.at(timeout+settle).result(CallFind, Absent), want: Wait{}, writes: 1, phase: v1alpha1.PhaseUnknown, reason: ReasonOutcomeUnknown},
+	}
+}
+
+// foundStale are decisions on an object that is older than what this process did to it. The model in docs/model has them
+// as STALE_OWN.
+func foundStale() []row {
+	behind := newWorld().result(CallSend, Ambiguous)
+	behind.Delegation.Spec.MessageID = "m-71"
+	behind.Agent.Lookup = v1alpha1.LookupNone
+	replaced := newWorld().lookup(v1alpha1.LookupNone).journalled(1).result(CallSend, NotSent).reason(ReasonJournalWriteFailed)
+	replaced.Result.Journal = start.Add(time.Second)
+	own := newWorld().journalled(1).result(CallSend, NotSent).reason(ReasonJournalWriteFailed)
+	foreign := newWorld().deduplicating().journalledBy("other", 1)
+	return []row{
+		{name: "what was sent is not sent again on an object that does not show it", world: behind, want: Wait{}},
+		{name: "a journal that was not written proves nothing of another of the same number", world: replaced, want: Wait{}, writes: 1, phase: v1alpha1.PhaseSending, reason: ReasonRecovering, check: delivered(metav1.ConditionUnknown)},
+		{name: "one that was written after all permitted nothing", world: own, want: Wait{}, writes: 1, phase: v1alpha1.PhaseSending, reason: ReasonJournalWriteFailed, check: delivered(metav1.ConditionFalse)},
+		{name: "an attempt of another process is given its time, noted or not", world: foreign, want: Wait{}, writes: 1, phase: v1alpha1.PhaseSending, reason: ReasonRecovering},
 	}
 }

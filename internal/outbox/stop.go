@@ -37,10 +37,14 @@ func (c *decision) timedOut() Action {
 
 // wake is when a task that is under way has to be decided on although nothing changed; zero for never.
 func (c *decision) wake() time.Time {
+	end := c.activeEnd()
 	if c.overdue() {
-		return c.activeEnd().Add(deadlineGrace)
+		end = end.Add(deadlineGrace)
 	}
-	return c.activeEnd()
+	if again := c.duplicatesAgain(); !again.IsZero() && (end.IsZero() || again.Before(end)) {
+		return again
+	}
+	return end
 }
 
 // stop asks the agent to cancel the task where the spec wants it: once, again where there was no answer, and not after
@@ -51,10 +55,12 @@ func (c *decision) stop() Action {
 		return nil
 	}
 	follow := Follow{TaskID: status.TaskID, Until: c.wake()}
-	r := c.cancelResult(status.TaskID)
+	r, look := c.cancelResult(status.TaskID), c.result(CallGet)
 	switch {
 	case c.cancelAnswered():
 		return nil
+	case look != nil && c.readyReason() == ReasonCanceling:
+		return c.repeatCancel(look, status.TaskID)
 	case r == nil:
 		return c.hold(status.Phase, ReasonCanceling, fmt.Sprintf("the agent is asked to cancel task %s", status.TaskID), Ask{Call: CallCancel, TaskID: status.TaskID})
 	case r.Outcome == Accepted:
@@ -62,7 +68,8 @@ func (c *decision) stop() Action {
 	case r.Outcome == Refused || r.Outcome == Absent:
 		return c.hold(status.Phase, ReasonCancelRefused, fmt.Sprintf("the agent will not cancel task %s: %s", status.TaskID, r.Reason), follow)
 	}
-	return c.repeatCancel(r, status.TaskID)
+	// Between two requests that are not answered the task is looked at: it may come to its end, or ask.
+	return Ask{Call: CallGet, TaskID: status.TaskID}
 }
 
 // cancelAnswered reports whether it is on record that the agent has answered the request to cancel.
@@ -101,14 +108,32 @@ func (c *decision) duplicates() Action {
 	task := d.Status.Duplicates[i].TaskID
 	r := c.cancelResult(task)
 	switch {
+	case c.in.Now.Before(c.duplicatesAgain()) && (r == nil || !answers(r)):
+		return nil
 	case r == nil:
 		return Ask{Call: CallCancel, TaskID: task}
-	case r.Outcome == Accepted || r.Outcome == Refused || r.Outcome == Absent:
+	case answers(r):
 		s := c.draft()
 		s.Duplicates[i].Canceled = true
 		return c.settle(s, nil)
 	}
 	return c.repeatCancel(r, task)
+}
+
+// duplicatesAgain is when the next request to cancel a further task is due while the first is under way, which must not be
+// kept from being followed by one that can't be canceled; zero for now.
+func (c *decision) duplicatesAgain() time.Time {
+	d := c.in.Delegation
+	open := slices.ContainsFunc(d.Status.Duplicates, func(t v1alpha1.DuplicateTask) bool { return !t.Canceled })
+	if !open || d.Status.Phase.Finished() || d.DeletionTimestamp != nil || c.in.Result == nil {
+		return time.Time{}
+	}
+	return c.in.Result.At.Add(maxBackoff)
+}
+
+// answers reports whether the agent has said what it makes of a request.
+func answers(r *Result) bool {
+	return r.Outcome == Accepted || r.Outcome == Refused || r.Outcome == Absent
 }
 
 // lateTask notes the task that a late answer brought although the message has one.

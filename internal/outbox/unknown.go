@@ -27,7 +27,7 @@ func (c *decision) unknown() Action {
 	c.stamp(s)
 	s.delivered(metav1.ConditionUnknown, ReasonOutcomeUnknown, "the message may have been accepted")
 	s.set(v1alpha1.PhaseUnknown, ReasonOutcomeUnknown, fmt.Sprintf(
-		"message %s may have been accepted, and the agent does not show it; it is not sent again by itself. Look at the agent, and then decide: "+
+		"message %s may have been accepted, and it can't be found out; it is not sent again by itself. Look at the agent, and then decide: "+
 			"%s; or with %s to send it once more; or with %s to leave it",
 		c.to.MessageID, c.resolution(v1alpha1.ResolutionAdopt), c.resolution(v1alpha1.ResolutionResend), c.resolution(v1alpha1.ResolutionAbandon)))
 	return c.settle(s, Wait{})

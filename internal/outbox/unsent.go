@@ -153,6 +153,10 @@ func (c *decision) expired() Action {
 
 // send plans attempt n.
 func (c *decision) send(n int32, first time.Time) Action {
+	if r := c.result(CallSend); r != nil && r.Attempt >= n && r.Reason != ReasonJournalWriteFailed {
+		// The object is older than what this process did to it: its event comes. What was proved must not be replaced.
+		return c.untilEnd(Wait{})
+	}
 	if p, retry := c.journalFailed(n); p != nil && c.in.Now.Before(retry) {
 		if n == 1 {
 			return until(c.pending(p), retry)
@@ -195,7 +199,7 @@ func (c *decision) sendUntil() time.Time {
 // journalFailed returns the problem of an attempt that the API server did not take into the journal; nothing was sent.
 func (c *decision) journalFailed(n int32) (*Problem, time.Time) {
 	r := c.result(CallSend)
-	if r == nil || r.Attempt != n || r.Outcome != NotSent {
+	if r == nil || r.Attempt != n || r.Reason != ReasonJournalWriteFailed {
 		return nil, time.Time{}
 	}
 	return &Problem{Reason: r.Reason, Message: "the attempt can't be journalled, and what isn't is not sent: " + r.Detail},

@@ -4,6 +4,7 @@
 package api
 
 import (
+	"fmt"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,6 +24,12 @@ func TestDelegationLife(t *testing.T) {
 		{name: "refines none", manifest: spec("refines", []any{}), field: "spec.refines"},
 		{name: "refines too many", manifest: spec("refines", references(17)), field: "spec.refines"},
 		{name: "refines most", manifest: spec("refines", references(16))},
+		{name: "refines one twice", manifest: spec("refines", []any{name, name}), field: "spec.refines"},
+		{name: "refines itself", manifest: delegation(set([]any{part("name", "me")}, "spec", "refines"), named("me")), field: "spec.refines"},
+		{name: "continues itself", manifest: delegation(set(part("name", "me"), "spec", "continues"), named("me")), field: "spec.continues"},
+		{name: "continues what no name can be", manifest: spec("continues", part("name", "Not_A_Name")), field: "spec.continues.name"},
+		{name: "an agent that no name can be", manifest: delegation(set("Not_A_Name", "spec", "agentRef", "name")), field: "spec.agentRef.name"},
+		{name: "too long to be active", manifest: spec("activeDeadlineSeconds", int64(9999999999)), field: "spec.activeDeadlineSeconds"},
 		{name: "refines an empty name", manifest: spec("refines", []any{part("name", "")}), field: "spec.refines[0].name"},
 		{name: "continues and refines", manifest: delegation(set(name, "spec", "continues"), set([]any{name}, "spec", "refines")), field: "spec"},
 		{name: "suspend", manifest: spec("suspend", true)},
@@ -53,10 +60,15 @@ func TestDelegationLife(t *testing.T) {
 	})
 }
 
+// named gives a manifest a name of its own.
+func named(name string) change {
+	return func(u *unstructured.Unstructured) { u.SetGenerateName(""); u.SetName(name) }
+}
+
 func references(n int) []any {
 	var out []any
-	for range n {
-		out = append(out, part("name", "a"))
+	for i := range n {
+		out = append(out, part("name", fmt.Sprintf("d-%d", i)))
 	}
 	return out
 }
@@ -73,6 +85,10 @@ func TestRemoteAgentContract(t *testing.T) {
 		{name: "HTTP+JSON", manifest: binding("HTTP+JSON")},
 		{name: "gRPC", manifest: binding("GRPC")},
 		{name: "contextId", manifest: contract("contextId", "Server")},
+		{name: "a URL without a host", manifest: remoteAgent(set("https://", "spec", "cardURL")), field: "spec.cardURL"},
+		{name: "a URL with credentials", manifest: remoteAgent(set("https://user:pw@a.example.com", "spec", "cardURL")), field: "spec.cardURL"},
+		{name: "a version that is not spoken", manifest: remoteAgent(set([]any{part("url", "https://a.example.com", "protocolVersion", "0.3")}, "spec", "interfaces")),
+			field: "spec.interfaces[0].protocolVersion"},
 		{name: "unknown contextId", manifest: contract("contextId", "Nobody"), field: "spec.contract.contextId"},
 		{name: "whileWorking", manifest: contract("whileWorking", "Send")},
 		{name: "unknown whileWorking", manifest: contract("whileWorking", "Maybe"), field: "spec.contract.whileWorking"},

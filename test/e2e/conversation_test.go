@@ -87,6 +87,44 @@ func TestSecondQuestion(t *testing.T) {
 	agent.Require("m-a2", 1, 0)
 }
 
+// An older answer that is let go while a younger one has the question, and was turned away once, waits for it.
+func TestOlderAnswerComesLate(t *testing.T) {
+	t.Parallel()
+	s := cluster.Space(t)
+	agent := harness.StartAgent(t, "--delay=0s")
+	s.StartManager()
+	s.Create(s.RemoteAgent(agent.URL).Build(), s.Question("q").MessageID("m-1").Build())
+	s.AwaitPhase("q", v1alpha1.PhaseInputRequired)
+	s.Create(s.Answer("old", "q", "approve").MessageID("m-old").With(func(spec *v1alpha1.DelegationSpec) { spec.Suspend = true }).Build())
+	s.AwaitReason("old", "Suspended")
+	s.Create(s.Answer("young", "q", "approve").MessageID("m-young").Build())
+	s.Await("young", "to be turned away", func(d *v1alpha1.Delegation) bool { return d.Status.Attempts == 1 })
+	s.RunRemedy("old")
+	s.AwaitPhase("young", v1alpha1.PhaseCompleted)
+	s.AwaitPhase("old", v1alpha1.PhaseRejected)
+	agent.Require("m-old", 0, 0)
+}
+
+// A target at another agent is refused before anything goes there.
+func TestAnswerToAnotherAgentsTask(t *testing.T) {
+	t.Parallel()
+	s := cluster.Space(t)
+	agent, other := harness.StartAgent(t), harness.StartAgent(t)
+	s.StartManager()
+	elsewhere := s.RemoteAgent(other.URL).Build()
+	elsewhere.Name = "elsewhere"
+	s.Create(s.RemoteAgent(agent.URL).Build(), elsewhere, s.Question("q").MessageID("m-1").Build())
+	s.AwaitPhase("q", v1alpha1.PhaseInputRequired)
+	s.Create(s.Answer("a", "q", "approve").Agent("elsewhere").MessageID("m-2").Build(),
+		s.Answer("x", "y", "approve").Build(), s.Answer("y", "x", "approve").Build())
+	s.AwaitReason("a", "AgentMismatch")
+	s.AwaitReason("x", "TargetIsItself")
+	other.Require("m-2", 0, 0)
+	if by := s.Get("q").Status.AnsweredBy; by != nil {
+		t.Errorf("answeredBy = %+v", by)
+	}
+}
+
 // m-90 of the worked example: a message to a finished task is never sent.
 func TestAnswerToAFinishedTask(t *testing.T) {
 	t.Parallel()

@@ -31,6 +31,20 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// An agent that does not answer requests to cancel is asked again, and its task is followed all the same.
+func TestCancelIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	s := cluster.Space(t)
+	agent := harness.StartAgent(t, "--delay=2s", "--status-for=CancelTask:500:-1")
+	s.StartManager()
+	s.Create(s.RemoteAgent(agent.URL).Build(), s.Question("d").MessageID("m-1").Build())
+	s.Await("d", "to be bound", func(d *v1alpha1.Delegation) bool { return d.Status.TaskID != "" })
+	s.Kubectl("patch", "delegation", "d", "--type=merge", "--patch", `{"spec":{"cancel":true}}`)
+	s.AwaitPhase("d", v1alpha1.PhaseInputRequired)
+	s.Create(s.Answer("a", "d", "approve").Build())
+	s.AwaitPhase("d", v1alpha1.PhaseCompleted)
+}
+
 // What was canceled before it was sent never goes.
 func TestCancelBeforeSending(t *testing.T) {
 	t.Parallel()

@@ -127,3 +127,18 @@ func TestAFinishedDelegationIsLeftAlone(t *testing.T) {
 	}
 	agent.Require("m-1", 1, 1)
 }
+
+// The right to send ends while a message waits for its turn at a busy agent: it does not go.
+func TestRightToSendEndsInTheQueue(t *testing.T) {
+	t.Parallel()
+	s := cluster.Space(t)
+	agent := harness.StartAgent(t, "--delay-response=6s")
+	s.StartManager()
+	s.Create(s.RemoteAgent(agent.URL).With(func(r *v1alpha1.RemoteAgentSpec) { r.Delivery.MaxInFlight = 1 }).Build(), s.Reconciliation("first").Build())
+	s.AwaitJournal("first")
+	late := s.Reconciliation("late").With(func(d *v1alpha1.DelegationSpec) { d.DeliveryDeadline.Duration = 3 * time.Second }).Build()
+	s.Create(late)
+	s.AwaitPhase("late", v1alpha1.PhaseUndelivered)
+	s.AwaitPhase("first", v1alpha1.PhaseCompleted)
+	agent.Require(string(late.UID), 0, 0)
+}

@@ -94,8 +94,9 @@ func (d *demo) startAgent(ctx context.Context, flags ...string) error {
 	return d.pointSamplesAt(d.agent)
 }
 
-// clean deletes what an earlier demo delegated. The operator settles each with the agent first; that one has ended and
-// forgotten its tasks, so one without faults stands in for it.
+// clean deletes what was delegated since an earlier demo, by its user too: all that goes to its agent holds the agent. The
+// operator settles each with the agent first; that one has ended and forgotten its tasks, so one without faults stands in
+// for it.
 func (d *demo) clean(ctx context.Context) error {
 	var old v1alpha1.DelegationList
 	if err := d.query(ctx, &old, "get", "delegations", "--selector="+exampleLabel); err != nil || len(old.Items) == 0 {
@@ -109,9 +110,9 @@ func (d *demo) clean(ctx context.Context) error {
 		return err
 	}
 	// One after the other: a Delegation is settled with the help of its RemoteAgent.
-	for _, kind := range []string{"delegations", "remoteagents"} {
-		if err := d.run(ctx, "delete", kind, "--selector="+exampleLabel, "--timeout=60s"); err != nil {
-			return err
+	for _, what := range [][]string{{"delegations", "--all"}, {"remoteagents", "--selector=" + exampleLabel}} {
+		if err := d.run(ctx, "delete", what[0], what[1], "--timeout=60s"); err != nil {
+			return fmt.Errorf("%w; to begin from nothing: make demo-down", err)
 		}
 	}
 	return controlplane.StopProgram(d.programs(), agentName)

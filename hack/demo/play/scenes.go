@@ -134,11 +134,11 @@ type record struct {
 
 // showLedger prints how many tasks the agent made of each message, and holds it against what the Delegations say.
 func (d *demo) showLedger(ctx context.Context) error {
-	d.show("curl", d.agent+"/admin/ledger")
 	records, err := d.ledger(ctx)
 	if err != nil {
 		return err
 	}
+	d.printf("%s/admin/ledger, as a table:\n", d.agent)
 	table := tabwriter.NewWriter(d.Out, 0, 0, 3, ' ', 0)
 	_, _ = fmt.Fprintln(table, "MESSAGE\tTIMES RECEIVED\tTASKS")
 	for _, r := range records {
