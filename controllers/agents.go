@@ -61,8 +61,8 @@ func (a *Agents) view(ctx context.Context, d *v1alpha1.Delegation) (agentView, e
 		if !apierrors.IsNotFound(err) {
 			return agentView{}, err
 		}
-		return unusable("AgentNotFound", fmt.Sprintf("spec.agentRef: RemoteAgent %q is not in namespace %s: create it, and the message is sent; or, where the name is wrong: kubectl delete delegation -n %s %s, and create it anew",
-			name.Name, name.Namespace, d.Namespace, d.Name)), nil
+		return unusable("AgentNotFound", fmt.Sprintf("spec.agentRef: RemoteAgent %q is not in namespace %s: create it, and the message is sent; "+
+			"or, where the name is wrong: kubectl delete delegation -n %s %s, and create it anew", name.Name, name.Namespace, d.Namespace, d.Name)), nil
 	}
 	if ra.DeletionTimestamp != nil && !controllerutil.ContainsFinalizer(d, v1alpha1.DeliveryFinalizer) {
 		return unusable("AgentNotFound", fmt.Sprintf("RemoteAgent %q in namespace %s is being deleted", name.Name, name.Namespace)), nil

@@ -103,24 +103,8 @@ func (c *decision) recordSend(r *Result) Action {
 	c.stamp(s)
 	s.LastError = r.Detail
 	switch {
-	case r.Outcome == Refused && c.busy(r):
-		s.delivered(certainty(refuted), ReasonTaskBusy, "the agent takes no message for the task now")
-		c.retryAt(s, r, firstBackoff, maxBackoff)
-		phase := v1alpha1.PhaseSending
-		if refuted {
-			phase = v1alpha1.PhasePending
-		}
-		s.set(phase, ReasonTaskBusy, fmt.Sprintf("task %s takes no message now (%s); it is sent again", c.to.TaskID, r.Reason))
-	case r.Outcome == Refused && c.ended(r):
-		s.delivered(certainty(refuted), ReasonTaskTerminal, "the agent refused the message")
-		s.set(v1alpha1.PhaseRejected, ReasonTaskTerminal, fmt.Sprintf(
-			"task %s is in state %s and takes no more messages: create a Delegation with refines: [{name: %s}] instead of continues", c.to.TaskID, r.Task.State, c.in.Delegation.Spec.Continues.Name))
-	case r.Outcome == Refused && !refuted && r.Reason != ReasonDigestMismatch:
-		s.delivered(metav1.ConditionUnknown, ReasonCopyRefused, "a copy of the message was refused; an earlier one may have been accepted")
-		s.set(v1alpha1.PhaseSending, ReasonRecovering, "a copy of the message was refused ("+r.Reason+"), and an earlier one may have been accepted: the agent is asked where it can be")
 	case r.Outcome == Refused:
-		s.delivered(certainty(refuted), r.Reason, "the agent refused the message")
-		s.set(v1alpha1.PhaseRejected, r.Reason, c.refusal(r))
+		c.noteRefusal(s, r, refuted)
 	case r.Outcome == InProgress:
 		s.delivered(metav1.ConditionUnknown, ReasonInProgress, "the agent is working on the first copy of the message")
 		c.retryAt(s, r, firstBackoff, maxBackoff)
@@ -141,6 +125,30 @@ func (c *decision) recordSend(r *Result) Action {
 		s.set(v1alpha1.PhaseSending, ReasonRecovering, c.recovering())
 	}
 	return c.settle(s, nil)
+}
+
+// noteRefusal writes what a refusal proved, which depends on the task where the message continues one.
+func (c *decision) noteRefusal(s *draft, r *Result, refuted bool) {
+	switch {
+	case c.busy(r):
+		s.delivered(certainty(refuted), ReasonTaskBusy, "the agent takes no message for the task now")
+		c.retryAt(s, r, firstBackoff, maxBackoff)
+		phase := v1alpha1.PhaseSending
+		if refuted {
+			phase = v1alpha1.PhasePending
+		}
+		s.set(phase, ReasonTaskBusy, fmt.Sprintf("task %s takes no message now (%s); it is sent again", c.to.TaskID, r.Reason))
+	case c.ended(r):
+		s.delivered(certainty(refuted), ReasonTaskTerminal, "the agent refused the message")
+		s.set(v1alpha1.PhaseRejected, ReasonTaskTerminal, fmt.Sprintf(
+			"task %s is in state %s and takes no more messages: create a Delegation with refines: [{name: %s}] instead of continues", c.to.TaskID, r.Task.State, c.in.Delegation.Spec.Continues.Name))
+	case !refuted && r.Reason != ReasonDigestMismatch:
+		s.delivered(metav1.ConditionUnknown, ReasonCopyRefused, "a copy of the message was refused; an earlier one may have been accepted")
+		s.set(v1alpha1.PhaseSending, ReasonRecovering, "a copy of the message was refused ("+r.Reason+"), and an earlier one may have been accepted: the agent is asked where it can be")
+	default:
+		s.delivered(certainty(refuted), r.Reason, "the agent refused the message")
+		s.set(v1alpha1.PhaseRejected, r.Reason, c.refusal(r))
+	}
 }
 
 // busy reports whether an answer was refused although its task is not done: it came while the agent was at work. A task

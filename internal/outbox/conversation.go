@@ -24,9 +24,10 @@ func (c *decision) continuation(name string) Action {
 	root := c.in.Related.Root
 	switch {
 	case c.in.Related.Circle:
-		return c.refuse(v1alpha1.PhaseRejected, "TargetIsItself", fmt.Sprintf("spec.continues: Delegation %q leads back to this one, so that there is no task: create a Delegation that continues another", name))
+		return c.refuse(v1alpha1.PhaseRejected, "TargetIsItself", fmt.Sprintf(
+			"spec.continues: Delegation %q leads back to this one, so that there is no task: create a Delegation that continues another", name))
 	case root == nil:
-		return c.pending(&Problem{Reason: "TargetNotFound", Message: fmt.Sprintf("spec.continues: Delegation %q is not there: create it, and the message is sent once it asks; or, where the name is wrong: %s, and create this one anew", name, c.kubectl("delete"))})
+		return c.pending(c.notThere("continues", name, "asks"))
 	case root.Status.TaskID == "" && Over(&root.Status):
 		return c.refuse(v1alpha1.PhaseRejected, "NoTask", fmt.Sprintf("Delegation %q ended without a task that could be continued", name))
 	case root.Status.TaskID == "":
@@ -35,13 +36,20 @@ func (c *decision) continuation(name string) Action {
 	return c.sameConversation(root, name)
 }
 
+// notThere is a target that does not exist, by a name that may be wrong and can't be corrected.
+func (c *decision) notThere(field, name, event string) *Problem {
+	return &Problem{Reason: "TargetNotFound", Message: fmt.Sprintf(
+		"spec.%s: Delegation %q is not there: create it, and the message is sent once it %s; or, where the name is wrong: %s, and create this one anew",
+		field, name, event, c.kubectl("delete"))}
+}
+
 // refinement waits until every task that the message follows up is done.
 func (c *decision) refinement(names []v1alpha1.DelegationReference) Action {
 	for i, ref := range names {
 		target := c.in.Related.Refined[i]
 		switch {
 		case target == nil:
-			return c.pending(&Problem{Reason: "TargetNotFound", Message: fmt.Sprintf("spec.refines: Delegation %q is not there: create it, and the message is sent once it is done; or, where the name is wrong: %s, and create this one anew", ref.Name, c.kubectl("delete"))})
+			return c.pending(c.notThere("refines", ref.Name, "is done"))
 		case target.Status.TaskID == "" && Over(&target.Status):
 			return c.refuse(v1alpha1.PhaseRejected, "NoTask", fmt.Sprintf("Delegation %q ended without a task that could be refined", ref.Name))
 		case !target.Status.State.Terminal() && target.Status.Phase.Finished():
