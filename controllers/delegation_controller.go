@@ -44,6 +44,8 @@ type DelegationReconciler struct {
 	Follower *follow.Follower
 	// uids maps the names of Delegations to their UIDs.
 	uids sync.Map
+	// outdated has the resourceVersion of a Delegation, by UID, whose journal write found a newer one.
+	outdated sync.Map
 }
 
 // step is what an action leaves to do: another decision, or to end the Reconcile with a result.
@@ -57,6 +59,9 @@ func (r *DelegationReconciler) Reconcile(ctx context.Context, req ctrl.Request) 
 	s, err := r.open(ctx, req.NamespacedName)
 	if err != nil || s == nil {
 		return ctrl.Result{}, err
+	}
+	if r.isOutdated(s.delegation) {
+		return ctrl.Result{RequeueAfter: staleRetry}, nil
 	}
 	for range maxSteps {
 		next, err := r.perform(ctx, s, outbox.Next(r.input(s)))

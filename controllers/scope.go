@@ -117,7 +117,18 @@ func (r *DelegationReconciler) forget(name types.NamespacedName) {
 	}
 }
 
+// isOutdated reports whether a Delegation is the version that a journal write of this process was refused for: another
+// decision on it would end in the same conflict. Its event, or the next look, brings a newer one.
+func (r *DelegationReconciler) isOutdated(d *v1alpha1.Delegation) bool {
+	version, ok := r.outdated.Load(d.UID)
+	if ok && version != d.ResourceVersion {
+		r.outdated.Delete(d.UID)
+	}
+	return ok && version == d.ResourceVersion
+}
+
 func (r *DelegationReconciler) dropUID(uid types.UID) {
+	r.outdated.Delete(uid)
 	r.Follower.Drop(uid)
 	r.Courier.Forget(uid)
 }

@@ -23,6 +23,7 @@ const askTimeout = 30 * time.Second
 // send hands a courier the journal write and the send that it permits. The object is the one that was decided on: had it
 // changed since, by anyone, the write conflicts and nothing is sent.
 func (r *DelegationReconciler) send(s *scope, a outbox.Send) {
+	version := s.delegation.ResourceVersion
 	d, client, request, promised := s.delegation.DeepCopy(), s.agent.client, s.message.Request, s.agent.Deduplicates
 	r.Courier.Carry(courier.Job{
 		Key: s.key(), Agent: s.agent.id, Limits: s.agent.limits, Call: outbox.CallSend,
@@ -37,6 +38,7 @@ func (r *DelegationReconciler) send(s *scope, a outbox.Send) {
 			token, err := r.journal(ctx, d, a.Envelope, attempt)
 			switch {
 			case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+				r.outdated.Store(d.UID, version)
 				return nil
 			case err != nil:
 				result.Exchange = outbox.Exchange{Outcome: outbox.NotSent, Reason: outbox.ReasonJournalWriteFailed, Detail: remote.Clean(err.Error())}

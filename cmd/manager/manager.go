@@ -38,15 +38,17 @@ const (
 )
 
 type options struct {
-	leaderElect bool
-	namespaces  string
-	metrics     string
-	probes      string
-	workers     int
+	leaderElect          bool
+	leaderElectNamespace string
+	namespaces           string
+	metrics              string
+	probes               string
+	workers              int
 }
 
 func (o *options) bind(f *flag.FlagSet) {
 	f.BoolVar(&o.leaderElect, "leader-elect", false, "Let one of several replicas do the work. Safety does not depend on it.")
+	f.StringVar(&o.leaderElectNamespace, "leader-election-namespace", "", "Namespace of the lease; the manager's own when empty, which needs a pod.")
 	f.StringVar(&o.namespaces, "namespaces", "", "Namespaces to work in, separated by commas; all when empty.")
 	f.StringVar(&o.metrics, "metrics-bind-address", "0", "Address of the metrics endpoint, such as 127.0.0.1:8080; 0 for none.")
 	f.StringVar(&o.probes, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz; 0 for none.")
@@ -64,6 +66,7 @@ func newManager(cfg *rest.Config, o *options) (manager.Manager, error) {
 		HealthProbeBindAddress:        o.probes,
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              "delegation-operator.a2a.delegation.dev",
+		LeaderElectionNamespace:       o.leaderElectNamespace,
 		LeaderElectionReleaseOnCancel: true,
 		Controller:                    config.Controller{ReconciliationTimeout: reconcileTimeout},
 		GracefulShutdownTimeout:       ptr.To(drainTimeout + recordTimeout + 2*time.Second),
