@@ -18,6 +18,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
+// Around stands in front of a proxy's handler and may do otherwise.
+type Around func(http.Handler) http.Handler
+
 // Write is a kind of request that changes something at the API server.
 type Write struct {
 	Verb string
@@ -39,6 +42,8 @@ type APIProxy struct {
 	mu   sync.Mutex
 	seen map[Write]int
 	gate *answerGate
+	// Cut ends all connections of managers, watches among them.
+	Cut func()
 }
 
 // answerGate keeps the answer to one write back: it is in the API server, and who made it does not know.
@@ -47,8 +52,8 @@ type answerGate struct {
 	reached chan struct{}
 }
 
-// StartAPIProxy runs a proxy in front of the cluster until the test ends.
-func (s *Space) StartAPIProxy() *APIProxy {
+// StartAPIProxy runs a proxy in front of the cluster until the test ends. The last of around is asked first.
+func (s *Space) StartAPIProxy(around ...Around) *APIProxy {
 	s.t.Helper()
 	p := &APIProxy{t: s.t, seen: map[Write]int{}}
 	target, err := url.Parse(s.config.Host)
@@ -60,28 +65,32 @@ func (s *Space) StartAPIProxy() *APIProxy {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	server := httptest.NewUnstartedServer(&httputil.ReverseProxy{
+	var handler http.Handler = &httputil.ReverseProxy{
 		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:      transport,
 		FlushInterval:  -1, // watches
 		ModifyResponse: p.answered,
 		// A manager that is killed leaves its watches behind.
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
-	})
+	}
+	for _, wrap := range around {
+		handler = wrap(handler)
+	}
+	server := httptest.NewUnstartedServer(handler)
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	s.t.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()
 	})
-	p.url = server.URL
+	p.url, p.Cut = server.URL, server.CloseClientConnections
 	p.ca = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	return p
 }
 
 // answered counts a write by its answer: it has taken place, and whoever made it does not know yet.
 func (p *APIProxy) answered(resp *http.Response) error {
-	w, ok := writeOf(resp.Request)
+	w, ok := WriteOf(resp.Request)
 	if !ok || resp.StatusCode >= http.StatusBadRequest {
 		return nil
 	}
@@ -127,9 +136,9 @@ func (p *APIProxy) DelegationWrites() map[Write]int {
 	return writes
 }
 
-// writeOf says what a request changes: /api/v1/… or /apis/GROUP/VERSION/…, then namespaces/NAME where there is one, and
+// WriteOf says what a request changes: /api/v1/… or /apis/GROUP/VERSION/…, then namespaces/NAME where there is one, and
 // RESOURCE[/NAME[/SUBRESOURCE]].
-func writeOf(r *http.Request) (Write, bool) {
+func WriteOf(r *http.Request) (Write, bool) {
 	switch r.Method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
 	default:

@@ -28,7 +28,8 @@ import (
 
 // The manager's ServiceAccount in config/default.
 const (
-	operatorNamespace = "delegation-operator-system"
+	// OperatorNamespace is where the manager's ServiceAccount may hold leases.
+	OperatorNamespace = "delegation-operator-system"
 	serviceAccount    = "delegation-operator-controller-manager"
 )
 
@@ -69,7 +70,7 @@ func (c *Cluster) install(t testing.TB) error {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	account := &corev1.ServiceAccount{}
-	account.Namespace, account.Name = operatorNamespace, serviceAccount
+	account.Namespace, account.Name = OperatorNamespace, serviceAccount
 	request := &authenticationv1.TokenRequest{}
 	if err := c.admin.SubResource("token").Create(t.Context(), account, request); err != nil {
 		return fmt.Errorf("token of the manager's ServiceAccount: %w", err)

@@ -53,8 +53,14 @@ func (s *Space) fetch(ctx context.Context, name string) (*v1alpha1.Delegation, e
 // Await waits until a Delegation is as wanted, and returns it.
 func (s *Space) Await(name, what string, wanted func(*v1alpha1.Delegation) bool) *v1alpha1.Delegation {
 	s.t.Helper()
+	return s.AwaitWithin(Patience, name, what, wanted)
+}
+
+// AwaitWithin waits as long as it is told to.
+func (s *Space) AwaitWithin(patience time.Duration, name, what string, wanted func(*v1alpha1.Delegation) bool) *v1alpha1.Delegation {
+	s.t.Helper()
 	var d *v1alpha1.Delegation
-	Eventually(s.t, Patience, fmt.Sprintf("Delegation %s %s", name, what), func(ctx context.Context) (bool, string) {
+	Eventually(s.t, patience, fmt.Sprintf("Delegation %s %s", name, what), func(ctx context.Context) (bool, string) {
 		got, err := s.fetch(ctx, name)
 		if err != nil {
 			return false, err.Error()
@@ -126,7 +132,7 @@ func (s *Space) AwaitAgentReason(name, kind, reason string) {
 			return false, err.Error()
 		}
 		is := meta.FindStatusCondition(ra.Status.Conditions, kind)
-		return is != nil && is.Reason == reason, fmt.Sprintf("%+v", ra.Status.Conditions)
+		return is != nil && is.Reason == reason, fmt.Sprintf("finalizers %q, conditions %+v", ra.Finalizers, ra.Status.Conditions)
 	})
 }
 

@@ -94,6 +94,9 @@ func (p *Process) Signal(s syscall.Signal) {
 	}
 }
 
+// AwaitEnd waits until the process has ended by itself.
+func (p *Process) AwaitEnd(limit time.Duration) { p.t.Helper(); p.waitForEnd(limit) }
+
 func (p *Process) waitForEnd(limit time.Duration) {
 	p.t.Helper()
 	select {

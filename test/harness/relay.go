@@ -42,11 +42,16 @@ type HeldMessage struct {
 }
 
 // StartRelay runs a relay in front of an agent until the test ends. firstByte is called, where it is not nil, when the
-// first byte of a connection has come from the manager and nothing of it has reached the agent.
-func StartRelay(t testing.TB, agentURL string, firstByte func()) *Relay {
+// first byte of a connection has come from the manager and nothing of it has reached the agent. The last of around is asked
+// first.
+func StartRelay(t testing.TB, agentURL string, firstByte func(), around ...Around) *Relay {
 	t.Helper()
 	r := &Relay{t: t, target: agentURL, firstByte: firstByte, calls: map[string]int{}}
-	server := httptest.NewUnstartedServer(r)
+	var handler http.Handler = r
+	for _, wrap := range around {
+		handler = wrap(handler)
+	}
+	server := httptest.NewUnstartedServer(handler)
 	server.Listener = &eavesdropper{Listener: server.Listener, firstByte: firstByte}
 	server.Start()
 	t.Cleanup(func() {
