@@ -77,6 +77,18 @@ verify: generate manifests docs-api ## Check that generated files, go.mod and fo
 test: localcluster build $(GOTESTSUM) ## Run all tests.
 	$(GOTESTSUM) --format=testname -- -count=1 -timeout=15m $(TEST_FLAGS) $(TEST_PACKAGES)
 
+.PHONY: test-faults
+test-faults: localcluster build ## Run all fault plans: crashes, distorted views, replicas, agents' faults, power loss.
+	go -C test/faults test -count=1 -timeout=40m -full
+
+.PHONY: test-mutants
+test-mutants: localcluster build ## Break the operator in many ways, and require that a named test catches each.
+	go run ./hack/mutants
+
+.PHONY: model
+model: ## Check the model of the protocol with spin (Debian package spin).
+	docs/model/check.sh
+
 ##@ Build
 
 .PHONY: build
