@@ -50,10 +50,18 @@ func endRows() []row {
 	flying := edit(newWorld().recorded(1, Ambiguous).deleted(0), func(s *v1alpha1.DelegationSpec) { s.DeletionPolicy = v1alpha1.DeletionOrphan })
 	nowhere := minted()
 	nowhere.Agent.Problem = &Problem{Reason: "AgentNotFound", Message: "create it"}
+	out := func(after time.Duration) *world {
+		w := newWorld().recorded(1, Ambiguous).deleted(0).at(after)
+		w.Running = CallSend
+		return w
+	}
 	withoutSource := newWorld().deduplicating().recorded(1, Ambiguous).deleted(0)
 	withoutSource.Body.Digest = "sha256:other"
 	return []row{
 		{name: "deleted with an open attempt that can't be repeated it is looked up", world: withoutSource, want: Ask{}, phase: v1alpha1.PhaseSending, reason: ReasonRecovering},
+		{name: "a deletion waits for a call that is out", world: out(0), want: Wait{}, phase: v1alpha1.PhaseSending, reason: ReasonRecovering, check: waits(releaseAfter)},
+		{name: "and not for ever", world: out(releaseAfter), want: Release{}, phase: v1alpha1.PhaseSending, reason: ReasonRecovering},
+		{name: "an edit that changes nothing else is noted", world: edited(working(), func(d *v1alpha1.Delegation) { d.Generation++ }), want: Follow{}, writes: 1, phase: v1alpha1.PhaseWorking, reason: "Working"},
 		{name: "suspended it waits", world: edit(minted(), func(s *v1alpha1.DelegationSpec) { s.Suspend = true }), want: Wait{}, writes: 1, phase: v1alpha1.PhasePending, reason: "Suspended", check: names(`kubectl patch delegation -n books reconcile --type=merge -p '{"spec":{"suspend":false}}'`)},
 		{name: "canceled before it was sent it ends", world: edit(minted(), cancel), want: Wait{}, writes: 1, phase: v1alpha1.PhaseCanceled, reason: "CanceledBeforeDelivery"},
 		{name: "canceled between attempts it ends", world: edit(newWorld().recorded(1, NotSent), cancel), want: Wait{}, writes: 1, phase: v1alpha1.PhaseCanceled, reason: "CanceledBeforeDelivery"},

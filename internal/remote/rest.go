@@ -120,19 +120,10 @@ func segment(s string) string {
 
 // decode implements binding.
 func (rest) decode(_ outbox.Call, _ parcel, ev evidence) answer {
-	switch {
-	case ev.err != nil:
-		return answer{}
-	case ev.gap != "":
-		return answer{reason: ev.gap}
-	case !isJSON(ev.header):
-		return answer{reason: ReasonUnexpectedContentType}
-	}
-	body := unmarked(ev.body)
-	o := object(body)
+	body, o, fault := jsonBody(ev)
 	switch {
 	case o == nil:
-		return answer{reason: ReasonInvalidResponse}
+		return fault
 	case ev.status == http.StatusOK, object(o["task"]) != nil, object(o["message"]) != nil:
 		return answer{result: body}
 	}

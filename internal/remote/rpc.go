@@ -64,17 +64,9 @@ func (b rpc) encode(call outbox.Call, params any) (parcel, error) {
 
 // decode implements binding.
 func (rpc) decode(_ outbox.Call, p parcel, ev evidence) answer {
-	switch {
-	case ev.err != nil:
-		return answer{}
-	case ev.gap != "":
-		return answer{reason: ev.gap}
-	case !isJSON(ev.header):
-		return answer{reason: ReasonUnexpectedContentType}
-	}
-	envelope := object(unmarked(ev.body))
+	_, envelope, fault := jsonBody(ev)
 	if envelope == nil {
-		return answer{reason: ReasonInvalidResponse}
+		return fault
 	}
 	ours := envelope.text("id") == p.id
 	if !ours && envelope.text("jsonrpc") != rpcVersion {
@@ -91,6 +83,24 @@ func (rpc) decode(_ outbox.Call, p parcel, ev evidence) answer {
 		return answer{result: envelope["result"]}
 	}
 	return answer{reason: ReasonForeignResponse}
+}
+
+// jsonBody returns the object that a response carries, and the bytes that it was read from; nil and what is wrong where it
+// carries none.
+func jsonBody(ev evidence) (body []byte, o lax, fault answer) {
+	switch {
+	case ev.err != nil:
+		return nil, nil, answer{}
+	case ev.gap != "":
+		return nil, nil, answer{reason: ev.gap}
+	case !isJSON(ev.header):
+		return nil, nil, answer{reason: ReasonUnexpectedContentType}
+	}
+	body = unmarked(ev.body)
+	if o = object(body); o == nil {
+		return nil, nil, answer{reason: ReasonInvalidResponse}
+	}
+	return body, o, answer{}
 }
 
 // unmarked is a body without the byte order mark that some servers begin it with.

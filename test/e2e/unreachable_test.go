@@ -98,3 +98,23 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	}
 	agent.Require("m-1", 2, 1)
 }
+
+// An agent that keeps answering 500 gets the identical message again after pauses that grow, and each call is counted.
+func TestServerErrorsBackOff(t *testing.T) {
+	t.Parallel()
+	s := cluster.Space(t)
+	agent := harness.StartAgent(t, "--status-for=SendMessage:500:3")
+	relay := harness.StartRelay(t, agent.URL, nil)
+	s.StartManager()
+	s.Create(s.RemoteAgent(relay.URL).Build(), s.Reconciliation("d").MessageID("m-1").Build())
+	began := time.Now()
+	d := s.AwaitPhase("d", v1alpha1.PhaseCompleted)
+	// 1, 2 and 4 s, each at least four fifths of it.
+	if took := time.Since(began); took < 5600*time.Millisecond {
+		t.Errorf("three pauses took %s", took)
+	}
+	if n := relay.Calls()[harness.SendMessage]; n != 4 || d.Status.Attempts != 4 {
+		t.Errorf("%d calls and %d attempts; want 4", n, d.Status.Attempts)
+	}
+	agent.Require("m-1", 4, 1)
+}
