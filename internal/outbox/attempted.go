@@ -109,6 +109,9 @@ func (c *decision) recordSend(r *Result) Action {
 		s.delivered(metav1.ConditionUnknown, ReasonInProgress, "the agent is working on the first copy of the message")
 		c.retryAt(s, r, firstBackoff, maxBackoff)
 		s.set(v1alpha1.PhaseSending, ReasonInProgress, "the agent is working on the first copy of the message; it is sent again at status.nextAttemptTime")
+	case r.Outcome == Unresolved:
+		s.delivered(metav1.ConditionUnknown, ReasonCopyUnresolved, "the agent had the message before, and does not know what became of it")
+		s.set(v1alpha1.PhaseSending, ReasonRecovering, "the agent lost track of the message: its tasks are asked where they can be, and it is not sent again by itself")
 	case refuted && r.Outcome == Unauthorized:
 		s.delivered(metav1.ConditionFalse, ReasonAuthenticationFailed, "the agent does not accept the operator's credentials")
 		c.retryAt(s, r, firstAuthBackoff, maxAuthBackoff)

@@ -24,6 +24,9 @@ const (
 	Unauthorized Outcome = "Unauthorized"
 	// InProgress: the agent has the message and says to come back with the same one.
 	InProgress Outcome = "InProgress"
+	// Unresolved: a deduplicating agent had the message before, and does not know what became of it. Sending it again brings
+	// the same answer.
+	Unresolved Outcome = "Unresolved"
 	// Ambiguous: nothing is proved. The agent may have acted on the request.
 	Ambiguous Outcome = "Ambiguous"
 	// Absent: the agent answered a question about a task and does not have it. Only a lookup or a GetTask brings it.

@@ -134,6 +134,7 @@ func sendRows() []row {
 		{name: "new credentials end the wait", world: newCredentials(), want: Send{}, phase: v1alpha1.PhasePending, reason: ReasonAuthenticationFailed},
 		{name: "InProgress sends the same again later", world: out(InProgress), want: Wait{}, writes: 1, phase: v1alpha1.PhaseSending, reason: ReasonInProgress, check: delivered(metav1.ConditionUnknown)},
 		{name: "InProgress is sent again without a promise of deduplication", world: newWorld().lookup(v1alpha1.LookupNone).recorded(1, InProgress).at(3 * time.Second), want: Send{}, phase: v1alpha1.PhaseSending, reason: ReasonInProgress, check: sends(2)},
+		{name: "Unresolved is not sent again: it is looked up", world: out(Unresolved), want: Ask{}, writes: 2, phase: v1alpha1.PhaseSending, reason: ReasonRecovering, check: delivered(metav1.ConditionUnknown)},
 		{name: "a changed source stops", world: changedSource(), want: Wait{}, writes: 1, phase: v1alpha1.PhaseSending, reason: ReasonMessageSourceChanged},
 	}
 }
@@ -163,6 +164,8 @@ func recoveryRows() []row {
 	return []row{
 		{name: "a deduplicating agent gets the identical message again", world: ambiguous(newWorld().deduplicating()).at(3 * time.Second), want: Send{}, phase: v1alpha1.PhaseSending, reason: ReasonRecovering, check: sends(2)},
 		{name: "after a backoff", world: ambiguous(newWorld().deduplicating()), want: Wait{}, phase: v1alpha1.PhaseSending, reason: ReasonRecovering, check: delivered(metav1.ConditionUnknown)},
+		{name: "one that lost track of it is asked", world: newWorld().deduplicating().recorded(1, Unresolved).at(3 * time.Second), want: Ask{}, writes: 1, phase: v1alpha1.PhaseSending, reason: ReasonRecovering},
+		{name: "and what it does not show is unknown", world: newWorld().deduplicating().recorded(1, Unresolved).at(timeout+settle).result(CallFind, Absent), want: Wait{}, writes: 1, phase: v1alpha1.PhaseUnknown, reason: ReasonOutcomeUnknown, check: delivered(metav1.ConditionUnknown)},
 		{name: "not past its retention: then it is looked up", world: ambiguous(newWorld().deduplicating()).at(72 * time.Hour), want: Ask{}, writes: 1, phase: v1alpha1.PhaseSending, reason: ReasonRecovering},
 		{name: "the task of the first copy binds as replayed", world: ambiguous(newWorld().deduplicating()).journalled(2).task(CallSend, "t-5a", v1alpha1.TaskStateWorking, start).attempt(2), want: Follow{}, writes: 1, phase: v1alpha1.PhaseWorking, reason: "Working", check: recovered(v1alpha1.RecoveredByReplay)},
 		{name: "others are looked up", world: ambiguous(newWorld()), want: Ask{}, phase: v1alpha1.PhaseSending, reason: ReasonRecovering},

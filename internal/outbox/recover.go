@@ -29,10 +29,11 @@ func (c *decision) recover() Action {
 }
 
 // replayable reports whether the identical message may be sent although a copy of it may have arrived: the agent
-// deduplicates and still remembers the first copy when this one ends. One that refused a copy is asked instead.
+// deduplicates and still remembers the first copy when this one ends. One that refused a copy, or lost track of it, is asked
+// instead.
 func (c *decision) replayable() bool {
 	a := c.in.Agent
-	if cond := c.deliveredCondition(); c.withdrawn() || (cond != nil && cond.Reason == ReasonCopyRefused) {
+	if cond := c.deliveredCondition(); c.withdrawn() || (cond != nil && (cond.Reason == ReasonCopyRefused || cond.Reason == ReasonCopyUnresolved)) {
 		return false
 	}
 	return a.Deduplicates && c.in.Now.Add(a.AttemptTimeout).Before(c.attempt.First.Add(a.Retention))

@@ -28,6 +28,7 @@ const (
 	ReasonJournalWriteFailed   = "JournalWriteFailed"
 	ReasonNotSent              = "NotSent"
 	ReasonCopyRefused          = "CopyRefused"
+	ReasonCopyUnresolved       = "CopyUnresolved"
 	ReasonDigestMismatch       = "DigestMismatch"
 	ReasonTaskTerminal         = "TaskTerminal"
 	ReasonTaskBusy             = "TaskBusy"

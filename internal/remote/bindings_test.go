@@ -145,6 +145,7 @@ func sharedCases() []shared {
 		{a2a.ErrUnauthenticated, outbox.Unauthorized, "Unauthenticated", 0},
 		{a2a.ErrUnauthorized, outbox.Unauthorized, "PermissionDenied", 0},
 		{deduplicating(a2a.ErrServerError, "MESSAGE_IN_PROGRESS"), outbox.InProgress, remote.ReasonInProgress, 2 * time.Second},
+		{deduplicating(a2a.ErrServerError, "MESSAGE_OUTCOME_UNKNOWN"), outbox.Unresolved, remote.ReasonOutcomeUnknown, 2 * time.Second},
 		{deduplicating(a2a.ErrInvalidParams, "MESSAGE_ID_MISMATCH"), outbox.Refused, remote.ReasonDigestMismatch, 2 * time.Second},
 	} {
 		cases = append(cases, shared{

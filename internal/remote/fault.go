@@ -18,6 +18,7 @@ import (
 const (
 	infoInProgress = "MESSAGE_IN_PROGRESS"
 	infoMismatch   = "MESSAGE_ID_MISMATCH"
+	infoUnresolved = "MESSAGE_OUTCOME_UNKNOWN"
 )
 
 // faults are the errors of A2A and of JSON-RPC (A2A 1.0, sections 3.3.2 and 5.4) by the reason of their ErrorInfo, for
@@ -73,6 +74,8 @@ func (d details) deduplicator() (fault, bool) {
 			return fault{outcome: outbox.InProgress, reason: ReasonInProgress}, true
 		case infoMismatch:
 			return fault{outcome: outbox.Refused, reason: ReasonDigestMismatch}, true
+		case infoUnresolved:
+			return fault{outcome: outbox.Unresolved, reason: ReasonOutcomeUnknown}, true
 		}
 	}
 	return fault{}, false

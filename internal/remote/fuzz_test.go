@@ -49,7 +49,7 @@ func checkOutcome(t *testing.T, ex outbox.Exchange) {
 		if (ex.Task == nil) == (ex.Reply == nil) || ex.Task != nil && (ex.Task.ID == "" || ex.Task.State == "") {
 			t.Errorf("accepted %+v", ex)
 		}
-	case outbox.NotSent, outbox.Refused, outbox.Unauthorized, outbox.InProgress, outbox.Ambiguous:
+	case outbox.NotSent, outbox.Refused, outbox.Unauthorized, outbox.InProgress, outbox.Unresolved, outbox.Ambiguous:
 		if ex.Reason == "" {
 			t.Errorf("%+v", ex)
 		}

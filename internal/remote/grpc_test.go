@@ -140,6 +140,7 @@ func grpcDetailCases(t *testing.T) []sendCase {
 		of(outbox.InProgress, remote.ReasonInProgress, "ALREADY_EXISTS, the first copy is under way", 0, codes.AlreadyExists, info("MESSAGE_IN_PROGRESS")),
 		of(outbox.InProgress, remote.ReasonInProgress, "INTERNAL, the first copy is under way, as the Go SDK puts it", 2*time.Second, codes.Internal,
 			shape(map[string]any{"reason": "MESSAGE_IN_PROGRESS", "domain": "a2a.delegation.dev"}), shape(map[string]any{"retryDelay": "2s"}), a2aInfo("SERVER_ERROR")),
+		of(outbox.Unresolved, remote.ReasonOutcomeUnknown, "ABORTED, the first copy's outcome is not known", 0, codes.Aborted, info("MESSAGE_OUTCOME_UNKNOWN")),
 		of(outbox.Refused, remote.ReasonDigestMismatch, "ALREADY_EXISTS, the messageId was used with another body", 0, codes.AlreadyExists, info("MESSAGE_ID_MISMATCH")),
 		of(outbox.Refused, remote.ReasonDigestMismatch, "INVALID_ARGUMENT, the messageId was used with another body, as the Go SDK puts it", 0,
 			codes.InvalidArgument, shape(map[string]any{"reason": "MESSAGE_ID_MISMATCH", "domain": "a2a.delegation.dev"}), a2aInfo("INVALID_PARAMS")),

@@ -26,7 +26,7 @@ type answer struct {
 
 // fault is a protocol error.
 type fault struct {
-	// outcome is what the error proves by itself: Refused, Unauthorized, InProgress, or Ambiguous for nothing.
+	// outcome is what the error proves by itself: Refused, Unauthorized, InProgress, Unresolved, or Ambiguous for nothing.
 	outcome outbox.Outcome
 	// reason is the error's identity as a CamelCase word.
 	reason string

@@ -47,6 +47,8 @@ const (
 	ReasonInProgress = "InProgress"
 	// ReasonDigestMismatch: the agent knows the messageId with another body.
 	ReasonDigestMismatch = "DigestMismatch"
+	// ReasonOutcomeUnknown: the agent had the message before and does not know what became of it.
+	ReasonOutcomeUnknown = "OutcomeUnknown"
 	// ReasonResponseLost: the message was written and the connection ended without a response.
 	ReasonResponseLost = "ResponseLost"
 	// ReasonResponseTruncated: the response ended before it was complete.

@@ -92,6 +92,8 @@ func restFaultCases() []sendCase {
 	return []sendCase{
 		delayed(of(outbox.InProgress, remote.ReasonInProgress, "the deduplicator works on the first copy, HTTP 409", 409, wait), 2*time.Second),
 		delayed(of(outbox.InProgress, remote.ReasonInProgress, "the deduplicator works on the first copy, HTTP 500 by the SDK", 500, wait), 2*time.Second),
+		delayed(of(outbox.Unresolved, remote.ReasonOutcomeUnknown, "the first copy's outcome is not known, HTTP 409", 409,
+			strings.Replace(wait, "MESSAGE_IN_PROGRESS", "MESSAGE_OUTCOME_UNKNOWN", 1)), 2*time.Second),
 		of(outbox.Refused, remote.ReasonDigestMismatch, "the messageId was used with another body, HTTP 400", 400, used),
 		of(outbox.Refused, remote.ReasonDigestMismatch, "the messageId was used with another body, HTTP 409", 409, used),
 		of(outbox.NotSent, remote.ReasonEndpointNotFound, "HTTP 404 with an error of another domain", 404, foreign),

@@ -61,6 +61,8 @@ const (
 		`{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"SERVER_ERROR","domain":"a2a-protocol.org"},` +
 		`{"@type":"a2a.delegation.dev/google.rpc.ErrorInfo","reason":"MESSAGE_IN_PROGRESS","domain":"a2a.delegation.dev"},` +
 		`{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"2s"}]}`
+	lostTrack = `{"code":-32000,"message":"unknown","data":[` +
+		`{"@type":"a2a.delegation.dev/google.rpc.ErrorInfo","reason":"MESSAGE_OUTCOME_UNKNOWN","domain":"a2a.delegation.dev"}]}`
 	mismatch = `{"code":-32602,"message":"used","data":[` +
 		`{"@type":"a2a.delegation.dev/google.rpc.ErrorInfo","reason":"MESSAGE_ID_MISMATCH","domain":"a2a.delegation.dev"}]}`
 	unsupported = `{"code":-32000,"message":"no","data":[` +
@@ -83,6 +85,7 @@ func faultCases() []sendCase {
 	shadowed.request = func(r *a2a.SendMessageRequest) { r.Message.TaskID = "t-9" }
 	return []sendCase{
 		waiting, shadowed,
+		of(outbox.Unresolved, remote.ReasonOutcomeUnknown, "the first copy's outcome is not known", 200, errorBody(lostTrack)),
 		of(outbox.Refused, remote.ReasonDigestMismatch, "the messageId was used with another body", 200, errorBody(mismatch)),
 		of(outbox.Refused, "UnsupportedOperation", "the details name an A2A error that the code does not", 200, errorBody(unsupported)),
 		of(outbox.Ambiguous, remote.ReasonServerError, "the details name an error of another domain", 200, errorBody(foreignInfo)),
