@@ -179,7 +179,7 @@ func connect(t *testing.T, a *agent, adapt ...func(*remote.Config)) *remote.Clie
 }
 
 // tokenUntil is the token of an attempt that ends at the deadline.
-func tokenUntil(t *testing.T, deadline time.Time) outbox.Token {
+func tokenUntil(t testing.TB, deadline time.Time) outbox.Token {
 	t.Helper()
 	d := &v1alpha1.Delegation{}
 	d.ResourceVersion = "1"
@@ -194,7 +194,7 @@ func tokenUntil(t *testing.T, deadline time.Time) outbox.Token {
 	return token
 }
 
-func token(t *testing.T) outbox.Token { return tokenUntil(t, time.Now().Add(patience)) }
+func token(t testing.TB) outbox.Token { return tokenUntil(t, time.Now().Add(patience)) }
 
 func message() *a2a.SendMessageRequest {
 	return &a2a.SendMessageRequest{Message: &a2a.Message{

@@ -78,7 +78,7 @@ func unprovenCases() []sendCase {
 			outcome: outbox.NotSent, reason: remote.ReasonTimeout,
 		}, {
 			name: "NotSent: the attempt ends before the server says anything", agent: raw(silent),
-			token:   func(t *testing.T) outbox.Token { return tokenUntil(t, time.Now().Add(50*time.Millisecond)) },
+			token:   func(t testing.TB) outbox.Token { return tokenUntil(t, time.Now().Add(50*time.Millisecond)) },
 			outcome: outbox.NotSent, reason: remote.ReasonAttemptExpired,
 		}, {
 			name: "NotSent: the attempt ends while the connection is made", agent: func(t *testing.T) *agent {
@@ -86,7 +86,7 @@ func unprovenCases() []sendCase {
 				a.url = grpcAnswering(200, grpcHeader(), frame(t, sentTask(workingTask())), ended(t, 0, ""))(t).url
 				return a
 			},
-			token:   func(t *testing.T) outbox.Token { return tokenUntil(t, time.Now().Add(time.Hour)) },
+			token:   func(t testing.TB) outbox.Token { return tokenUntil(t, time.Now().Add(time.Hour)) },
 			outcome: outbox.NotSent, reason: remote.ReasonAttemptExpired,
 		},
 	}

@@ -31,22 +31,22 @@ func callerCases() []sendCase {
 			name: "Accepted: nothing goes wrong", agent: willing,
 			outcome: outbox.Accepted, task: "t-1", state: "TASK_STATE_SUBMITTED", received: 1,
 		}, {
-			name: "NotSent: the token is zero", agent: willing, token: func(*testing.T) outbox.Token { return outbox.Token{} },
+			name: "NotSent: the token is zero", agent: willing, token: func(testing.TB) outbox.Token { return outbox.Token{} },
 			outcome: outbox.NotSent, reason: remote.ReasonNoToken,
 		}, {
 			name: "NotSent: there is no message", agent: willing, request: func(r *a2a.SendMessageRequest) { r.Message = nil },
 			outcome: outbox.NotSent, reason: remote.ReasonNoMessage,
 		}, {
 			name: "NotSent: the attempt is over", agent: willing,
-			token:   func(t *testing.T) outbox.Token { return tokenUntil(t, time.Now().Add(-time.Millisecond)) },
+			token:   func(t testing.TB) outbox.Token { return tokenUntil(t, time.Now().Add(-time.Millisecond)) },
 			outcome: outbox.NotSent, reason: remote.ReasonAttemptExpired,
 		}, {
 			name: "NotSent: the attempt ends while the connection is made", agent: lateConnection,
-			token:   func(t *testing.T) outbox.Token { return tokenUntil(t, time.Now().Add(time.Hour)) },
+			token:   func(t testing.TB) outbox.Token { return tokenUntil(t, time.Now().Add(time.Hour)) },
 			outcome: outbox.NotSent, reason: remote.ReasonAttemptExpired,
 		}, {
 			name: "NotSent: the attempt ends while the dial hangs", agent: hangingDial,
-			token:   func(t *testing.T) outbox.Token { return tokenUntil(t, time.Now().Add(50*time.Millisecond)) },
+			token:   func(t testing.TB) outbox.Token { return tokenUntil(t, time.Now().Add(50*time.Millisecond)) },
 			outcome: outbox.NotSent, reason: remote.ReasonAttemptExpired,
 		}, {
 			name: "NotSent: canceled before the dial", agent: willing, end: context.Canceled, early: true,

@@ -122,7 +122,7 @@ func retryAfterCases() []sendCase {
 			name:  "NotSent: HTTP 429 and Retry-After is " + row.what,
 			agent: answering(429, http.Header{"Retry-After": {row.value}}, ""), received: 1,
 			adapt:   func(c *remote.Config) { c.Now = func() time.Time { return now } },
-			token:   func(t *testing.T) outbox.Token { return tokenUntil(t, time.Now().Add(100*365*24*time.Hour)) },
+			token:   func(t testing.TB) outbox.Token { return tokenUntil(t, time.Now().Add(100*365*24*time.Hour)) },
 			outcome: outbox.NotSent, reason: remote.ReasonTooManyRequests, retryAfter: row.want,
 		})
 	}

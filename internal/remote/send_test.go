@@ -24,7 +24,7 @@ type sendCase struct {
 	// adapt changes the client, request the message.
 	adapt   func(*remote.Config)
 	request func(*a2a.SendMessageRequest)
-	token   func(*testing.T) outbox.Token
+	token   func(testing.TB) outbox.Token
 	// end ends the caller's context with this error: before the call if early, else once the agent says that it is there.
 	end   error
 	early bool

@@ -4,7 +4,6 @@
 package e2e
 
 import (
-	"syscall"
 	"testing"
 	"time"
 
@@ -65,11 +64,11 @@ func TestCrashWhileTheAgentIsStopped(t *testing.T) {
 	manager := s.StartManager()
 	s.Create(s.RemoteAgent(agent.URL).Lookup(v1alpha1.LookupNone, shortSettle).Build())
 	s.AwaitAgentReady(harness.AgentName)
-	agent.Signal(syscall.SIGSTOP)
+	agent.Pause()
 	s.Create(s.Reconciliation("d").MessageID("m-1").Build())
 	s.AwaitJournal("d")
 	manager.Kill()
-	agent.Signal(syscall.SIGCONT)
+	agent.Resume()
 	s.StartManager()
 	d := s.AwaitPhase("d", v1alpha1.PhaseCompleted)
 	// Whether the first copy left before the crash is a matter of microseconds; that there is one task is not.

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -110,7 +109,7 @@ func TestStoppedLeader(t *testing.T) {
 				return
 			}
 			next.ServeHTTP(whole, r)
-			first.Signal(syscall.SIGSTOP)
+			first.Pause()
 			close(stopped)
 			w.Header().Set("Content-Type", whole.Header().Get("Content-Type"))
 			w.WriteHeader(whole.Code)
@@ -127,7 +126,7 @@ func TestStoppedLeader(t *testing.T) {
 	began := time.Now()
 	s.AwaitWithin(time.Minute, "d", "to be decided on by the second leader", func(d *v1alpha1.Delegation) bool { return d.Status.Phase == v1alpha1.PhaseUnknown })
 	t.Logf("the second leader took over after %s", time.Since(began).Round(time.Second))
-	first.Signal(syscall.SIGCONT)
+	first.Resume()
 	first.AwaitEnd(harness.Patience)
 	agent.Require("m-1", 0, 0)
 }

@@ -21,6 +21,12 @@ func (s *Space) StartManagerBehind(p *APIProxy, flags ...string) *Process {
 	return s.startManager(p.url, p.ca, flags)
 }
 
+// StartManagerAt runs one that reaches the cluster through another API server of it.
+func (s *Space) StartManagerAt(server string, flags ...string) *Process {
+	s.t.Helper()
+	return s.startManager(server, s.config.CAData, flags)
+}
+
 func (s *Space) startManager(server string, ca []byte, flags []string) *Process {
 	s.t.Helper()
 	kubeconfig := s.kubeconfig(server, ca, &clientcmdapi.AuthInfo{Token: s.token})

@@ -5,7 +5,9 @@ package harness
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -93,6 +95,20 @@ func (p *Process) Signal(s syscall.Signal) {
 		p.t.Errorf("sending %v to %s: %v", s, p.name, err)
 	}
 }
+
+// Pause stops the process with SIGSTOP and returns once none of its threads runs any more: kill(2) returns before that, and
+// a thread that is on a processor meanwhile may do a lot.
+func (p *Process) Pause() {
+	p.t.Helper()
+	p.Signal(syscall.SIGSTOP)
+	Eventually(p.t, Patience, p.name+" to stop", func(context.Context) (bool, string) {
+		running, err := runningThreads(p.cmd.Process.Pid)
+		return err == nil && running == 0, fmt.Sprintf("%d threads run, %v", running, err)
+	})
+}
+
+// Resume lets a paused process go on.
+func (p *Process) Resume() { p.t.Helper(); p.Signal(syscall.SIGCONT) }
 
 // AwaitEnd waits until the process has ended by itself.
 func (p *Process) AwaitEnd(limit time.Duration) { p.t.Helper(); p.waitForEnd(limit) }
