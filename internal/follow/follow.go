@@ -49,6 +49,8 @@ type Follower struct {
 	queue   workqueue.TypedDelayingInterface[types.UID]
 	mu      sync.Mutex
 	tracked map[types.UID]*track
+	// byTask has those that follow one task: a Delegation's and its continuations'.
+	byTask map[taskOf]map[types.UID]bool
 }
 
 type track struct {
@@ -56,6 +58,9 @@ type track struct {
 	interval time.Duration
 	seen     signature
 	busy     bool
+	// notBefore is the earliest time of the next look, and hinted whether something came that may be news.
+	notBefore time.Time
+	hinted    bool
 }
 
 // signature is what has to differ for a look at a task to be news.
@@ -70,7 +75,7 @@ type signature struct {
 // call the follower itself.
 func New(pool *courier.Pool, clk clock.WithTicker, deliver func(courier.Key, *outbox.Result) bool) *Follower {
 	return &Follower{
-		pool: pool, deliver: deliver, clock: clk, tracked: map[types.UID]*track{},
+		pool: pool, deliver: deliver, clock: clk, tracked: map[types.UID]*track{}, byTask: map[taskOf]map[types.UID]bool{},
 		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.UID]{Name: "follow", Clock: clk}),
 	}
 }
@@ -79,12 +84,13 @@ func New(pool *courier.Pool, clk clock.WithTicker, deliver func(courier.Key, *ou
 func (f *Follower) Track(s Subject) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if t := f.tracked[s.Key.UID]; t != nil && t.TaskID == s.TaskID {
+	if t := f.tracked[s.Key.UID]; t != nil && t.taskOf() == s.taskOf() {
 		t.Subject = s
 		return
 	}
+	f.forget(s.Key.UID)
 	t := &track{Subject: s, interval: s.MinInterval}
-	f.tracked[s.Key.UID] = t
+	f.remember(t)
 	f.queue.AddAfter(s.Key.UID, spread(t.interval))
 }
 
@@ -92,7 +98,7 @@ func (f *Follower) Track(s Subject) {
 func (f *Follower) Drop(uid types.UID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.tracked, uid)
+	f.forget(uid)
 }
 
 // Start looks at tasks until ctx ends.
@@ -119,6 +125,8 @@ func (f *Follower) look(uid types.UID) {
 	if t == nil || t.busy {
 		return
 	}
+	// A hint that comes from here on may be about what this look does not see.
+	t.notBefore, t.hinted = f.clock.Now().Add(hintGap), false
 	t.busy = f.pool.Run(t.AgentID, t.Limits, func(ctx context.Context) {
 		if s, ok := f.subject(uid, t); ok {
 			ctx, cancel := context.WithTimeout(ctx, Timeout)
@@ -158,7 +166,14 @@ func (f *Follower) seen(uid types.UID, t *track, ex outbox.Exchange) {
 	if news && !f.deliver(t.Key, &outbox.Result{Call: outbox.CallGet, Exchange: ex}) {
 		t.seen = signature{}
 	}
-	f.queue.AddAfter(uid, max(spread(t.interval), ex.RetryAfter))
+	if ex.RetryAfter > 0 {
+		t.notBefore = f.clock.Now().Add(ex.RetryAfter)
+	}
+	next := max(spread(t.interval), ex.RetryAfter)
+	if t.hinted {
+		next = f.untilNext(t)
+	}
+	f.queue.AddAfter(uid, next)
 }
 
 func sign(t *outbox.Task) signature {
