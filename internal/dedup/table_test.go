@@ -10,7 +10,6 @@ import (
 	"io"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -141,97 +140,6 @@ func TestReleasedRowIsFirstAgain(t *testing.T) {
 			t.Error("a ticket is held after its release")
 		}
 	}
-}
-
-// An owner that was paused for longer than its lease knows it, and its late answer still counts.
-func TestPausedOwner(t *testing.T) {
-	store, clock := dedup.NewMemory(), newClock()
-	at := table(store, dedup.WithClock(clock.Now), dedup.WithLease(15*time.Minute))
-	ticket := first(t, at)
-	clock.pass(15*time.Minute - time.Millisecond)
-	if !ticket.Held() {
-		t.Error("not held within the lease")
-	}
-	wantClaimErr(t, at, "d", dedup.ErrInProgress)
-	clock.pass(time.Millisecond)
-	if ticket.Held() {
-		t.Error("held when the lease is over")
-	}
-	later := abandoned(t, at)
-	if !later.Held() || ticket.Held() {
-		t.Error("held by the wrong one")
-	}
-	if err := ticket.Bind(t.Context(), dedup.Binding{TaskID: "t-1"}); err != nil {
-		t.Errorf("late answer: %v", err)
-	}
-	if err := later.Bind(t.Context(), dedup.Binding{TaskID: "t-2"}); !errors.Is(err, dedup.ErrBound) {
-		t.Errorf("another answer after it: %v", err)
-	}
-	if later.Held() {
-		t.Error("held although the row is bound")
-	}
-	wantKnown(t, at, dedup.Binding{TaskID: "t-1"})
-}
-
-// The lease is extended in the background, and not any more when its process stops doing so.
-func TestLeaseIsExtended(t *testing.T) {
-	const lease = 300 * time.Millisecond
-	counted := &countingStore{Store: dedup.NewMemory()}
-	mine, theirs := table(counted, dedup.WithLease(lease)), table(counted)
-	ticket := first(t, mine)
-	for begin := time.Now(); time.Since(begin) < 3*lease; time.Sleep(lease / 20) {
-		wantClaimErr(t, theirs, "d", dedup.ErrInProgress)
-		if !ticket.Held() {
-			t.Fatal("not held while it is extended")
-		}
-	}
-	counted.failing.Store(true) // as if the database were gone
-	until(t, "lease over", func() bool { return !ticket.Held() })
-	counted.failing.Store(false)
-	until(t, "lease extended again, since nobody took over", ticket.Held)
-	ticket.Leave()
-	abandoned(t, theirs)
-	n := counted.holds.Load()
-	time.Sleep(2 * lease)
-	if more := counted.holds.Load() - n; more != 0 {
-		t.Errorf("%d holds after the ticket was left", more)
-	}
-}
-
-// An owner whose row was taken over learns it with its next sign of life, and stops giving them.
-func TestDispossessedOwnerLearnsIt(t *testing.T) {
-	const lease = 300 * time.Millisecond
-	store, clock := dedup.NewMemory(), newClock()
-	mine := table(store, dedup.WithLease(lease), dedup.WithClock(clock.Now))
-	ticket := first(t, mine)
-	ahead := table(store, dedup.WithClock(func() time.Time { return clock.Now().Add(2 * lease) }))
-	v, err := ahead.Claim(t.Context(), m71, "d")
-	if err != nil || v.Abandoned == nil {
-		t.Fatalf("%+v, %v", v, err)
-	}
-	until(t, "owner knows", func() bool { return !ticket.Held() }) // its own clock stands still
-	ticket.Leave()
-	if !v.Abandoned.Held() {
-		t.Error("the one that took over lost the row")
-	}
-	wantClaimErr(t, mine, "d", dedup.ErrInProgress)
-}
-
-// countingStore can be told to fail.
-type countingStore struct {
-	dedup.Store
-	failing atomic.Bool
-	holds   atomic.Int32
-}
-
-var errDown = errors.New("database is down")
-
-func (s *countingStore) Hold(ctx context.Context, claim dedup.Claim) (bool, error) {
-	s.holds.Add(1)
-	if s.failing.Load() {
-		return false, errDown
-	}
-	return s.Store.Hold(ctx, claim)
 }
 
 // lostInsert writes the row and loses the answer.
