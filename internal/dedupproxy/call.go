@@ -9,6 +9,8 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+
+	"github.com/delegation-dev/delegation-operator/internal/dedup"
 )
 
 // The methods of JSON-RPC that send a message, and those that the proxy calls or rewrites (A2A 1.0, section 9.4).
@@ -180,9 +182,27 @@ func (c *call) read(params []byte) (*call, error) {
 	if c.message.id == "" {
 		return nil, nil
 	}
+	body := req.Message
+	if len(msg.TaskID2)+len(msg.ContextID2)+len(msg.ReferenceTasks2) > 0 {
+		body = msg.respelled()
+	}
 	var err error
-	c.message.digest, err = digest(msg.Parts, c.message.taskID, c.message.contextID, either(msg.ReferenceTasks, msg.ReferenceTasks2))
+	c.message.digest, err = dedup.DigestJSON(body)
 	return c, err
+}
+
+// respelled is what counts of a message, under the names of the specification.
+func (m wireMessage) respelled() json.RawMessage {
+	members := map[string]json.RawMessage{}
+	for name, value := range map[string]json.RawMessage{
+		"parts": m.Parts, "taskId": either(m.TaskID, m.TaskID2), "contextId": either(m.ContextID, m.ContextID2),
+		"referenceTaskIds": either(m.ReferenceTasks, m.ReferenceTasks2),
+	} {
+		if len(value) > 0 {
+			members[name] = value
+		}
+	}
+	return marshal(members)
 }
 
 func either(a, b json.RawMessage) json.RawMessage {

@@ -225,17 +225,28 @@ func (c *cardRelay) publicURL(in *http.Request) *url.URL {
 
 // rewrite changes a card. From one that everybody gets it learns the paths of the interfaces.
 func (c *cardRelay) rewrite(document []byte, public *url.URL, learn bool) (*card.Rewritten, error) {
-	rewritten, err := card.Rewrite(document, card.Options{
+	o := card.Options{
 		Upstream: c.proxy.Upstream, Aliases: c.proxy.AgentURLs, Public: public, Extension: dedup.Extension(c.proxy.Retention),
-	})
+	}
+	if learn {
+		if _, err := c.learn(document, o); err != nil {
+			return nil, err
+		}
+	}
+	rewritten, err := card.Rewrite(document, o)
 	c.tell(document, rewritten, err)
-	if err != nil || !learn {
-		return rewritten, err
+	return rewritten, err
+}
+
+func (c *cardRelay) learn(document []byte, o card.Options) ([]string, error) {
+	paths, err := card.RESTPaths(document, o)
+	if err != nil {
+		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.paths, c.known = rewritten.RESTPaths, true
-	return rewritten, nil
+	c.paths, c.known = paths, true
+	return slices.Clone(paths), nil
 }
 
 // tell logs what was taken away, once for each card.
@@ -287,9 +298,5 @@ func (c *cardRelay) restPaths(ctx context.Context) ([]string, error) {
 	case resp.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("%w: HTTP %d", errNoCard, resp.StatusCode)
 	}
-	rewritten, err := c.rewrite(document, c.proxy.Upstream, true)
-	if err != nil {
-		return nil, err
-	}
-	return rewritten.RESTPaths, nil
+	return c.learn(document, card.Options{Upstream: c.proxy.Upstream, Aliases: c.proxy.AgentURLs, Public: c.proxy.Upstream})
 }

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -103,8 +105,8 @@ func (m message) with(name string, value any) message {
 // ledgers is a message that the finance agent can work on.
 func ledgers(id string) message {
 	return msg(id, "").with("parts", []any{map[string]any{"data": map[string]any{
-		"ledger": "id,date,amount,currency,description,reference\nL1,2026-09-01,10.00,EUR,Rent,R1\n",
-		"bank":   "id,date,amount,currency,description,reference\nB1,2026-09-01,10.00,EUR,Rent,R1\n",
+		"ledger": "entry_id,date,account,counterparty,reference,description,kind,amount\n",
+		"bank":   "line_id,date,counterparty,reference,description,amount\n",
 	}}})
 }
 
@@ -272,5 +274,33 @@ func requireRecord(t *testing.T, agentURL, messageID string, received, accepted 
 	t.Helper()
 	if r := record(t, agentURL, messageID); r.Received != received || r.Accepted != accepted {
 		t.Errorf("message %s: the agent received %d and made %d tasks, want %d and %d", messageID, r.Received, r.Accepted, received, accepted)
+	}
+}
+
+// asking is a message about which the finance agent asks back.
+func asking(t *testing.T, id string) message {
+	t.Helper()
+	parts := []any{map[string]any{"text": "Reconcile September 2026"}}
+	for _, name := range []string{"ledger.csv", "bank.csv"} {
+		data, err := os.ReadFile(filepath.Join("..", "..", "config", "samples", "data", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts = append(parts, map[string]any{"text": string(data), "filename": name, "mediaType": "text/csv"})
+	}
+	return msg(id, "").with("parts", parts)
+}
+
+// awaitState waits until a task is in a state.
+func awaitState(t *testing.T, agentURL, task, state string) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		r := get(t, agentURL+server.RESTPath+"/tasks/"+task)
+		if strings.Contains(r.body, state) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("task is not in %s: %s", state, r.body)
+		}
 	}
 }

@@ -200,7 +200,7 @@ func TestContinuation(t *testing.T) {
 				panic(http.ErrAbortHandler)
 			}
 			p := proxy(t, inFront(t, a.URL, lose).URL, lookup(dedupproxy.LookupAuthoritative))
-			task := p.send(t, b, asking("m-1")).task(t)
+			task := p.send(t, b, asking(t, "m-1")).task(t)
 			awaitState(t, a.URL, task, "TASK_STATE_INPUT_REQUIRED")
 			answer := msg("m-2", "approve all").with("taskId", task)
 			for range 2 {
@@ -219,7 +219,7 @@ func TestContinuation(t *testing.T) {
 func TestAgentAway(t *testing.T) {
 	a := agent(t, nil)
 	a.Close()
-	p := proxy(t, a.URL, lookup(dedupproxy.LookupNone))
+	p := proxy(t, a.URL, func(c *dedupproxy.Config) { c.Lookup, c.RESTPaths = dedupproxy.LookupNone, []string{server.RESTPath} })
 	for _, b := range bindings {
 		for _, text := range []string{"x", "y"} {
 			r := p.send(t, b, msg("m-1", text))

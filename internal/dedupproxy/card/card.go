@@ -42,8 +42,6 @@ type Rewritten struct {
 	// Signatures says that the card was signed (A2A 1.0, section 8.4). The signatures are left out: they are of a
 	// document that this one no longer is.
 	Signatures bool
-	// RESTPaths are the paths of the HTTP+JSON interfaces behind Upstream.
-	RESTPaths []string
 }
 
 type object = map[string]json.RawMessage
@@ -78,13 +76,10 @@ func (r *Rewritten) interfaces(whole object, o Options) error {
 	}
 	kept := []object{}
 	for _, one := range list {
-		address, behind, why := served(one, o)
+		address, why := served(one, o)
 		if why != "" {
 			r.Dropped = append(r.Dropped, fmt.Sprintf("%s %s: %s", text(one["protocolBinding"]), text(one["url"]), why))
 			continue
-		}
-		if text(one["protocolBinding"]) == string(a2a.TransportProtocolHTTPJSON) {
-			r.RESTPaths = append(r.RESTPaths, behind)
 		}
 		raw, err := encode(address)
 		if err != nil {
@@ -101,31 +96,76 @@ func (r *Rewritten) interfaces(whole object, o Options) error {
 	return err
 }
 
-// served is the address of an interface at the proxy and its path behind the base URLs, or why there is none.
-func served(one object, o Options) (address, behind, why string) {
+// served is the address of an interface at the proxy, or why there is none.
+func served(one object, o Options) (address, why string) {
 	switch a2a.TransportProtocol(text(one["protocolBinding"])) {
 	case a2a.TransportProtocolJSONRPC, a2a.TransportProtocolHTTPJSON:
 	default:
-		return "", "", "the binding is not served"
+		return "", "the binding is not served"
 	}
 	// A message of another version has another form, in which the proxy would not know it.
 	if major, _, _ := strings.Cut(text(one["protocolVersion"]), "."); major != "1" && major != "" {
-		return "", "", "the protocol version is not served"
+		return "", "the protocol version is not served"
 	}
 	u, err := url.Parse(text(one["url"]))
 	if err != nil {
-		return "", "", "the URL can't be read"
+		return "", "the URL can't be read"
 	}
-	u = o.Upstream.ResolveReference(u)
+	u = o.absolute(u)
+	path, within := o.behind(u)
+	if !within {
+		return "", "the URL is not below the agent's"
+	}
+	public := &url.URL{Scheme: o.Public.Scheme, Host: o.Public.Host}
+	address = public.String() + strings.TrimSuffix(o.Public.EscapedPath(), "/") + path
+	if u.RawQuery != "" {
+		address += "?" + u.RawQuery
+	}
+	return address, ""
+}
+
+// absolute takes a relative URL for one below the agent's, whatever slash that ends with.
+func (o Options) absolute(u *url.URL) *url.URL {
+	base := *o.Upstream.JoinPath("/")
+	return base.ResolveReference(u)
+}
+
+// behind is what is left of a URL's path behind the base that it is below.
+func (o Options) behind(u *url.URL) (path string, ok bool) {
 	for _, base := range append([]*url.URL{o.Upstream, o.Public}, o.Aliases...) {
 		if path, within := below(u, base); within {
-			public := *o.Public
-			public.Path, public.RawPath = "", ""
-			public.RawQuery = u.RawQuery
-			return strings.TrimSuffix(public.String(), "/") + strings.TrimSuffix(o.Public.EscapedPath(), "/") + path, path, ""
+			return path, true
 		}
 	}
-	return "", "", "the URL is not below the agent's"
+	return "", false
+}
+
+// RESTPaths are the paths of a card's HTTP+JSON interfaces behind the agent's base URL, or whole for one that calls the
+// agent by a name that is not known. It returns ErrInvalid.
+func RESTPaths(document []byte, o Options) ([]string, error) {
+	var whole struct {
+		SupportedInterfaces []object `json:"supportedInterfaces"`
+	}
+	if json.Unmarshal(document, &whole) != nil {
+		return nil, ErrInvalid
+	}
+	var paths []string
+	for _, one := range whole.SupportedInterfaces {
+		u, err := url.Parse(text(one["url"]))
+		if err != nil || text(one["protocolBinding"]) != string(a2a.TransportProtocolHTTPJSON) {
+			continue
+		}
+		u = o.absolute(u)
+		path, within := o.behind(u)
+		if !within {
+			path = u.EscapedPath()
+		}
+		if plain, err := url.PathUnescape(path); err == nil {
+			path = plain
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
 }
 
 // below is what is left of a URL's path behind a base URL that it begins with.
