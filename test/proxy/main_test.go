@@ -27,10 +27,10 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
-	os.Exit(run(m))
+	os.Exit(runAll(m))
 }
 
-func run(m *testing.M) int {
+func runAll(m *testing.M) int {
 	var err error
 	server, err = postgres.New(context.Background())
 	if err != nil && (!errors.Is(err, postgres.ErrMissing) || os.Getenv("CI") == "true") {
