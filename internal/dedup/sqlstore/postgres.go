@@ -107,6 +107,10 @@ func (d *postgresDB) prepare(ctx context.Context, statement string) (*sql.Stmt, 
 	return d.db.PrepareContext(ctx, statement)
 }
 
+func (d *postgresDB) exec(ctx context.Context, prepared *sql.Stmt, args ...any) (sql.Result, error) {
+	return prepared.ExecContext(ctx, args...)
+}
+
 // time is NULL where the statement has to go by the database's clock.
 func (d *postgresDB) time(now time.Time) sql.NullInt64 {
 	return sql.NullInt64{Int64: now.UnixMicro(), Valid: d.callersClock}

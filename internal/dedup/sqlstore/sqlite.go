@@ -46,6 +46,7 @@ const (
 // order rather than by trying again; reads go by the others, and wait for nobody.
 type sqliteDB struct {
 	writer, reader               *sql.DB
+	commits                      *commits
 	find, insertion, holding, gc *sql.Stmt
 }
 
@@ -77,6 +78,7 @@ func openSQLite(ctx context.Context, path string) (*sqliteDB, error) {
 	if d.writer, err = sqliteConnections(path, 1, "journal_mode(WAL)", "synchronous(FULL)"); err != nil {
 		return nil, err
 	}
+	d.commits = newCommits(d.writer)
 	if d.reader, err = sqliteConnections(path, sqliteReaders, "query_only(1)"); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -151,6 +153,10 @@ func (d *sqliteDB) prepare(ctx context.Context, statement string) (*sql.Stmt, er
 	return d.writer.PrepareContext(ctx, strings.ReplaceAll(statement, "$", "?"))
 }
 
+func (d *sqliteDB) exec(ctx context.Context, prepared *sql.Stmt, args ...any) (sql.Result, error) {
+	return d.commits.exec(ctx, prepared, args...)
+}
+
 func (d *sqliteDB) insert(ctx context.Context, id []byte, claim dedup.Claim) (*dedup.Row, bool, error) {
 	// Repeats end here, without the write lock. That no live row is found proves nothing: the insert decides.
 	var known scanned
@@ -163,7 +169,7 @@ func (d *sqliteDB) insert(ctx context.Context, id []byte, claim dedup.Claim) (*d
 		return nil, false, err
 	}
 	row := &dedup.Row{Digest: claim.Digest, Owner: claim.Owner, Lease: claim.Now.Add(claim.Lease), Expires: claim.Now.Add(claim.Retention)}
-	n, err := affected(d.insertion.ExecContext(ctx, id, readable(claim.Key.Principal), readable(claim.Key.MessageID),
+	n, err := affected(d.commits.exec(ctx, d.insertion, id, readable(claim.Key.Principal), readable(claim.Key.MessageID),
 		claim.Digest, claim.Owner, row.Lease.UnixMicro(), row.Expires.UnixMicro(), now))
 	if err != nil || n == 0 {
 		return nil, false, err
@@ -173,12 +179,12 @@ func (d *sqliteDB) insert(ctx context.Context, id []byte, claim dedup.Claim) (*d
 
 func (d *sqliteDB) hold(ctx context.Context, id []byte, claim dedup.Claim) (sql.Result, error) {
 	now := claim.Now
-	return d.holding.ExecContext(ctx, id, claim.Digest, claim.Owner,
+	return d.commits.exec(ctx, d.holding, id, claim.Digest, claim.Owner,
 		now.Add(claim.Lease).UnixMicro(), now.Add(claim.Retention).UnixMicro(), now.UnixMicro())
 }
 
 func (d *sqliteDB) expire(ctx context.Context, now time.Time, limit int) (sql.Result, error) {
-	return d.gc.ExecContext(ctx, now.UnixMicro(), limit)
+	return d.commits.exec(ctx, d.gc, now.UnixMicro(), limit)
 }
 
 func (d *sqliteDB) Close() error {
