@@ -4,8 +4,9 @@
 package sqlstore
 
 import (
-	"database/sql"
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/delegation-dev/delegation-operator/internal/seen"
 	"github.com/delegation-dev/delegation-operator/internal/seen/seentest"
 	"github.com/delegation-dev/delegation-operator/internal/sqldb"
+	"github.com/delegation-dev/delegation-operator/internal/testenv/postgres"
 )
 
 // opener opens a set in a database that lives as long as the test; twice, it is the same set.
@@ -33,6 +35,45 @@ var databases = []struct {
 			return closing(t, s, err)
 		}
 	}},
+	{"PostgreSQL", func(t *testing.T) opener {
+		url := server(t).Database(t)
+		return func(t *testing.T, clock *seentest.Clock) *Store {
+			s, err := openPostgres(t.Context(), url, seentest.Age, from(clock.Now))
+			return closing(t, s, err)
+		}
+	}},
+}
+
+// server is shared by the tests of the package, since it takes a second to start; it is skipped where there is none.
+func server(t *testing.T) *postgres.Server {
+	t.Helper()
+	if shared == nil {
+		t.Skip(postgres.ErrMissing)
+	}
+	return shared
+}
+
+var shared *postgres.Server
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) (code int) {
+	var err error
+	shared, err = postgres.New(context.Background())
+	switch {
+	case errors.Is(err, postgres.ErrMissing) && os.Getenv("CI") != "true":
+		return m.Run()
+	case err != nil:
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() {
+		if err := shared.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		}
+	}()
+	return m.Run()
 }
 
 func closing(t *testing.T, s *Store, err error) *Store {
@@ -77,6 +118,23 @@ func TestReplicasShare(t *testing.T) {
 		}
 		requireSeen(t, one, "a", false)
 	})
+}
+
+// In production the time is the database's, whatever a replica's clock says.
+func TestPostgresGoesByItsOwnClock(t *testing.T) {
+	url := server(t).Database(t)
+	s, err := OpenPostgres(t.Context(), url, time.Hour)
+	closing(t, s, err)
+	remember(t, s, "a")
+	requireSeen(t, s, "a", true)
+	if removed, err := s.sweep(t.Context()); removed != 0 || err != nil {
+		t.Errorf("sweep removed %d ids, %v; want none", removed, err)
+	}
+	var left float64
+	const query = "SELECT (expires / 1e6 - EXTRACT(EPOCH FROM clock_timestamp()))::float FROM a2a_seen"
+	if err := s.reader.QueryRowContext(t.Context(), query).Scan(&left); err != nil || left > time.Hour.Seconds() || left < time.Hour.Seconds()-60 {
+		t.Errorf("the id is remembered for %v s more, %v; want an hour", left, err)
+	}
 }
 
 func TestSweep(t *testing.T) {
@@ -138,6 +196,3 @@ func requireRows(t *testing.T, s *Store, want int) {
 		t.Errorf("%d rows, %v; want %d", got, err, want)
 	}
 }
-
-// atTest is the clock of a test for statements.
-func atTest(clock *seentest.Clock) func() sql.NullInt64 { return from(clock.Now) }
