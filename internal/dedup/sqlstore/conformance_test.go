@@ -4,6 +4,8 @@
 package sqlstore
 
 import (
+	"database/sql"
+	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -37,12 +39,37 @@ func TestSQLiteConformance(t *testing.T) {
 
 // The statements are those of production; the time is the callers', so that no test waits.
 func TestPostgresConformance(t *testing.T) {
-	server := postgres.Start(t)
+	url, schemas := postgres.Start(t).Database(t), 0
+	admin := open(t, url)
 	storetest.Run(t, func(t *testing.T) storetest.Opener {
-		url := server.Database(t)
+		schemas++
+		schema := fmt.Sprint("s", schemas)
+		run(t, admin, "CREATE SCHEMA "+schema) // much less work than a database
 		return func(t *testing.T) dedup.Store {
-			s, err := openPostgres(t.Context(), url, true)
+			s, err := openPostgres(t.Context(), url+"&search_path="+schema, true)
 			return closing(t, s, err)
 		}
 	})
+}
+
+// open is a connection of the test's own.
+func open(t *testing.T, url string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return db
+}
+
+func run(t *testing.T, db *sql.DB, statement string) {
+	t.Helper()
+	if _, err := db.ExecContext(t.Context(), statement); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
 }

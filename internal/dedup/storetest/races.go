@@ -30,19 +30,22 @@ var raceTests = map[string]func(*testing.T, Opener){
 	"inserts against removal":             insertsAgainstRemoval,
 }
 
+// crowd is two stores on one table.
+type crowd [2]fixture
+
+func meet(t *testing.T, open Opener) crowd { return crowd{on(t, open), on(t, open)} }
+
 // race calls f for every racer at once, and returns how often it was true.
-func race(t *testing.T, open Opener, f func(f fixture, i int) bool) int {
-	t.Helper()
+func (c crowd) race(f func(f fixture, i int) bool) int {
 	var (
-		yes    atomic.Int32
-		group  sync.WaitGroup
-		gate   = make(chan struct{})
-		stores = []fixture{on(t, open), on(t, open)}
+		yes   atomic.Int32
+		group sync.WaitGroup
+		gate  = make(chan struct{})
 	)
 	for i := range racers {
 		group.Go(func() {
 			<-gate
-			if f(stores[i%len(stores)], i) {
+			if f(c[i%len(c)], i) {
 				yes.Add(1)
 			}
 		})
@@ -82,39 +85,40 @@ func wantOne(t *testing.T, what string, won int) {
 }
 
 func oneInsertWins(t *testing.T, open Opener) {
+	c := meet(t, open)
 	for round := range 5 {
 		k := dedup.Key{MessageID: fmt.Sprint("m-", round)}
-		wantOne(t, fmt.Sprintf("round %d, inserts", round), race(t, open, func(f fixture, i int) bool {
+		wantOne(t, fmt.Sprintf("round %d, inserts", round), c.race(func(f fixture, i int) bool {
 			return f.tryInsert(with(racer(i, 0), func(c *dedup.Claim) { c.Key = k }))
 		}))
 	}
 }
 
 func oneInsertOverAnExpiredRowWins(t *testing.T, open Opener) {
-	f := on(t, open)
-	f.mustInsert(claim("a", 0))
-	f.mustBind(key, bound)
-	wantOne(t, "inserts", race(t, open, func(f fixture, i int) bool { return f.tryInsert(racer(i, retention)) }))
+	c := meet(t, open)
+	c[0].mustInsert(claim("a", 0))
+	c[0].mustBind(key, bound)
+	wantOne(t, "inserts", c.race(func(f fixture, i int) bool { return f.tryInsert(racer(i, retention)) }))
 }
 
 func oneTakeOverWins(t *testing.T, open Opener) {
-	f := on(t, open)
-	f.mustInsert(claim("a", 0))
-	wantOne(t, "take-overs", race(t, open, func(f fixture, i int) bool { return f.tryHold(racer(i, lease)) }))
+	c := meet(t, open)
+	c[0].mustInsert(claim("a", 0))
+	wantOne(t, "take-overs", c.race(func(f fixture, i int) bool { return f.tryHold(racer(i, lease)) }))
 }
 
 // The owner is late with its sign of life: either it or one that takes over holds the row in the end.
 func extendAgainstTakeOver(t *testing.T, open Opener) {
+	c := meet(t, open)
 	for round := range 5 {
 		k := dedup.Key{MessageID: fmt.Sprint("m-", round)}
-		f := on(t, open)
-		f.mustInsert(with(racer(0, 0), func(c *dedup.Claim) { c.Key = k }))
+		c[0].mustInsert(with(racer(0, 0), func(c *dedup.Claim) { c.Key = k }))
 		var winners sync.Map
-		won := race(t, open, func(f fixture, i int) bool {
-			c := with(racer(i%2, lease), func(c *dedup.Claim) { c.Key = k })
-			held := f.tryHold(c)
+		won := c.race(func(f fixture, i int) bool {
+			mine := with(racer(i%2, lease), func(c *dedup.Claim) { c.Key = k })
+			held := f.tryHold(mine)
 			if held {
-				winners.Store(c.Owner, true)
+				winners.Store(mine.Owner, true)
 			}
 			return held
 		})
@@ -127,9 +131,9 @@ func extendAgainstTakeOver(t *testing.T, open Opener) {
 }
 
 func oneOutcomeWins(t *testing.T, open Opener) {
-	f := on(t, open)
-	f.mustInsert(claim("a", 0))
-	wantOne(t, "outcomes", race(t, open, func(f fixture, i int) bool {
+	c := meet(t, open)
+	c[0].mustInsert(claim("a", 0))
+	wantOne(t, "outcomes", c.race(func(f fixture, i int) bool {
 		err := f.Bind(t.Context(), key, dedup.Binding{TaskID: a2a.TaskID(fmt.Sprint("t-", i))})
 		if err != nil && !errors.Is(err, dedup.ErrBound) {
 			t.Errorf("Bind: %v", err)
@@ -141,10 +145,11 @@ func oneOutcomeWins(t *testing.T, open Opener) {
 // insertsAndReleases gives one key to many holders, each of which owns it between its insert and its
 // release: two at once would mean that a release freed somebody else's row.
 func insertsAndReleases(t *testing.T, open Opener) {
+	c := meet(t, open)
 	var holders atomic.Int32
-	won := race(t, open, func(f fixture, i int) bool {
-		c := racer(i, 0)
-		if !f.tryInsert(c) {
+	won := c.race(func(f fixture, i int) bool {
+		mine := racer(i, 0)
+		if !f.tryInsert(mine) {
 			return false
 		}
 		if holders.Add(1) != 1 {
@@ -152,7 +157,7 @@ func insertsAndReleases(t *testing.T, open Opener) {
 		}
 		runtime.Gosched()
 		holders.Add(-1)
-		if err := f.Release(t.Context(), key, c.Owner); err != nil {
+		if err := f.Release(t.Context(), key, mine.Owner); err != nil {
 			t.Errorf("Release: %v", err)
 		}
 		return true
@@ -160,16 +165,16 @@ func insertsAndReleases(t *testing.T, open Opener) {
 	if won == 0 {
 		t.Error("nobody got the key")
 	}
-	on(t, open).mustInsert(claim("a", 0))
+	c[0].mustInsert(claim("a", 0))
 }
 
 // A removal that runs while an expired row is replaced must not take the fresh row with it.
 func insertsAgainstRemoval(t *testing.T, open Opener) {
+	c := meet(t, open)
 	for round := range 5 {
 		k := dedup.Key{MessageID: fmt.Sprint("m-", round)}
-		f := on(t, open)
-		f.mustInsert(with(claim("a", 0), func(c *dedup.Claim) { c.Key = k }))
-		wantOne(t, fmt.Sprintf("round %d, inserts", round), race(t, open, func(f fixture, i int) bool {
+		c[0].mustInsert(with(claim("a", 0), func(c *dedup.Claim) { c.Key = k }))
+		wantOne(t, fmt.Sprintf("round %d, inserts", round), c.race(func(f fixture, i int) bool {
 			if i%8 == 0 {
 				if _, err := f.Expire(t.Context(), start.Add(retention), 100); err != nil {
 					t.Errorf("Expire: %v", err)
