@@ -8,7 +8,6 @@ package interop
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/internal/testenv"
 	"github.com/delegation-dev/delegation-operator/test/harness"
 )
 
@@ -58,19 +58,37 @@ func Start(t testing.TB, kind Kind, flags ...string) *Agent {
 	address := filepath.Join(t.TempDir(), "address")
 	program, args := command(t, kind)
 	a := &Agent{Kind: kind, t: t, Process: harness.StartProcess(t, program, append(append(args, "--address-file", address), flags...)...)}
-	harness.Eventually(t, harness.Patience, fmt.Sprintf("the agent %s to listen", kind), func(context.Context) (bool, string) {
-		if !a.Running() {
-			t.Fatalf("the agent ended: %s", a.Output())
+	a.URL = listening(t, a.Process, string(kind), address)
+	a.CardURL = a.URL + cardPath
+	return a
+}
+
+// listening waits until a program has written the URL that it listens on to its address file, and returns it.
+func listening(t testing.TB, p *harness.Process, name, addressFile string) (url string) {
+	t.Helper()
+	harness.Eventually(t, harness.Patience, name+" to listen", func(context.Context) (bool, string) {
+		if !p.Running() {
+			t.Fatalf("%s ended: %s", name, p.Output())
 		}
-		url, err := os.ReadFile(address)
+		text, err := os.ReadFile(addressFile)
 		if err != nil {
 			return false, err.Error()
 		}
-		a.URL = strings.TrimSpace(string(url))
-		a.CardURL = a.URL + cardPath
-		return true, a.URL
+		url = strings.TrimSpace(string(text))
+		return true, url
 	})
-	return a
+	return url
+}
+
+// StartProxy runs a deduplicating proxy for anonymous callers in front of an agent, with a table in SQLite, until the test
+// ends. It returns the base URL, where the agent's card is found with the proxy's address in it.
+func StartProxy(t testing.TB, agentURL string) string {
+	t.Helper()
+	dir := t.TempDir()
+	address := filepath.Join(dir, "address")
+	p := harness.StartProcess(t, testenv.Binary(t, "dedup-proxy"), "--listen=127.0.0.1:0", "--address-file="+address,
+		"--upstream="+agentURL, "--store=sqlite:"+filepath.Join(dir, "dedup.db"), "--principal=anonymous")
+	return listening(t, p, "the proxy", address)
 }
 
 // command is what runs an agent.

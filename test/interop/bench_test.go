@@ -26,14 +26,19 @@ type column struct {
 	// binding that it is talked to over. JSON-RPC is what the operator takes from the card by itself; the others are given
 	// by hand.
 	binding string
+	// proxied says that a deduplicating proxy is in front of the agent.
+	proxied bool
 }
 
 var columns = []*column{
-	{"JS JSON-RPC", JS, "JSONRPC"},
-	{"JS HTTP+JSON", JS, "HTTP+JSON"},
-	{"Go JSON-RPC", Go, "JSONRPC"},
-	{"Go HTTP+JSON", Go, "HTTP+JSON"},
-	{"Go gRPC", Go, "GRPC"},
+	{name: "JS JSON-RPC", kind: JS, binding: "JSONRPC"},
+	{name: "JS HTTP+JSON", kind: JS, binding: "HTTP+JSON"},
+	{name: "Go JSON-RPC", kind: Go, binding: "JSONRPC"},
+	{name: "Go HTTP+JSON", kind: Go, binding: "HTTP+JSON"},
+	{name: "Go gRPC", kind: Go, binding: "GRPC"},
+	{name: "proxied JS JSON-RPC", kind: JS, binding: "JSONRPC", proxied: true},
+	{name: "proxied JS HTTP+JSON", kind: JS, binding: "HTTP+JSON", proxied: true},
+	{name: "proxied Go JSON-RPC", kind: Go, binding: "JSONRPC", proxied: true},
 }
 
 // id is the column's name as a part of the names of objects.
@@ -60,19 +65,24 @@ type bench struct {
 func newBench(t *testing.T, s *harness.Space, c *column) *bench {
 	t.Helper()
 	b := &bench{column: c, space: s.In(t), agent: Start(t, c.kind)}
-	b.create(b.described(direct, b.agent.URL))
-	soon := b.described(hasty, b.agent.URL)
+	base := b.agent.URL
+	if c.proxied {
+		base = StartProxy(t, base)
+	}
+	b.create(b.described(direct, base))
+	soon := b.described(hasty, base)
 	soon.AttemptTimeout(2*time.Second).Lookup(v1alpha1.LookupBestEffort, time.Second)
 	b.create(soon)
 	if c.binding != "GRPC" { // the relay speaks HTTP/1.1
-		b.create(b.given(lossy, harness.StartRelay(t, b.agent.URL, nil, loseFirst()).URL))
+		b.create(b.described(lossy, harness.StartRelay(t, base, nil, loseFirst()).URL))
 	}
 	return b
 }
 
-// described is a RemoteAgent that reads the card at a base URL, or is given the binding that the card would not lead to.
+// described is a RemoteAgent that reads the card at a base URL, or is given the interface at it: where the card would lead to
+// another binding, or around what stands in front of the agent. The proxy's card leads to whom it was asked from.
 func (b *bench) described(suffix, base string) *namedAgent {
-	if b.binding == "JSONRPC" {
+	if b.binding == "JSONRPC" && (b.proxied || base == b.agent.URL) {
 		return &namedAgent{b.space.RemoteAgent(base), b.id() + suffix}
 	}
 	return b.given(suffix, base)
@@ -102,7 +112,13 @@ type namedAgent struct {
 func (b *bench) create(n *namedAgent) {
 	ra := n.Build()
 	ra.Name = n.name
-	ra.Spec.Contract.Deduplication = &v1alpha1.Deduplication{Mode: v1alpha1.DeduplicationNone}
+	switch {
+	case !b.proxied:
+		ra.Spec.Contract.Deduplication = &v1alpha1.Deduplication{Mode: v1alpha1.DeduplicationNone}
+	case ra.Spec.CardURL == "": // the proxy's card, which says so, is not read
+		n.Deduplicates()
+		ra.Spec.Contract = n.Build().Spec.Contract
+	}
 	b.space.Create(ra)
 }
 
