@@ -85,6 +85,10 @@ test-faults: localcluster build ## Run all fault plans: crashes, distorted views
 test-mutants: localcluster build ## Break the operator in many ways, and require that a named test catches each.
 	go run ./hack/mutants
 
+.PHONY: bench-proxy
+bench-proxy: build ## Measure what the deduplicating proxy adds, against the bare agent in the same run.
+	go run ./hack/benchproxy
+
 .PHONY: model
 model: ## Check the model of the protocol with spin (Debian package spin).
 	docs/model/check.sh

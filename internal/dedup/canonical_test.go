@@ -18,8 +18,9 @@ func canonicalData(t *testing.T, value string) string {
 	if err != nil {
 		t.Fatalf("%s: %v", value, err)
 	}
-	inner, ok := strings.CutPrefix(string(body), `{"parts":[{"data":`)
-	if inner, ok = strings.CutSuffix(inner, `}]}`); !ok {
+	inner, opened := strings.CutPrefix(string(body), `{"parts":[{"data":`)
+	inner, closed := strings.CutSuffix(inner, `}]}`)
+	if !opened || !closed {
 		t.Fatalf("canonical body is %s", body)
 	}
 	return inner

@@ -57,7 +57,8 @@ func (k *Ticket) Held() bool {
 
 // Bind records the outcome; see [Store] for its errors. After an error of the store's the ticket is still
 // open and may be bound again; it is ended by success, ErrBound and ErrNoRow. An ended ticket can be
-// bound too: an outcome that becomes known late is worth recording, and the first one wins.
+// bound too: an outcome that becomes known late is worth recording, and the first one wins. ctx should
+// not end with the client's: the outcome is there whether the client is or not.
 func (k *Ticket) Bind(ctx context.Context, outcome Binding) error {
 	err := k.table.store.Bind(ctx, k.claim.Key, outcome)
 	if err == nil || errors.Is(err, ErrBound) || errors.Is(err, ErrNoRow) {

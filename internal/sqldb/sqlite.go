@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// sqliteBusyTimeout is how long a write waits for another process's.
-	sqliteBusyTimeout = 10 * time.Second
+	// BusyTimeout is how long a write to SQLite waits for another process's.
+	BusyTimeout = 10 * time.Second
 	// sqliteReaders is how many reads are under way at once.
 	sqliteReaders = 4
 	// sqliteRetry is the time between two looks at a database that another process is just making.
@@ -71,7 +71,7 @@ func openSQLite(ctx context.Context, path string, schema Schema) (*SQLite, error
 }
 
 func sqliteConnections(path string, n int, pragmas ...string) (*sql.DB, error) {
-	query := url.Values{"_txlock": {"immediate"}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", sqliteBusyTimeout.Milliseconds())}}
+	query := url.Values{"_txlock": {"immediate"}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", BusyTimeout.Milliseconds())}}
 	for _, pragma := range pragmas {
 		query.Add("_pragma", pragma)
 	}

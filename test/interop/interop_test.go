@@ -22,6 +22,8 @@ type flow struct {
 	but map[Kind]string
 	// needsRelay says that the flow loses answers.
 	needsRelay bool
+	// open is the kind that leaves the outcome open, which a proxy settles after a longer time than a test has.
+	open Kind
 }
 
 var flows = []*flow{
@@ -36,7 +38,7 @@ var flows = []*flow{
 	{name: "lost response", play: lostResponse, want: "Completed by Lookup", behindProxy: "Completed by Replay", needsRelay: true},
 	{name: "lost answer", play: lostAnswer, want: "Completed; Completed by Lookup", behindProxy: "Completed; Completed by Replay", needsRelay: true},
 	// The Go SDK's answer is an internal error, behind which there may be a task; none is, and nothing shows that.
-	{name: "throw", play: throw, want: "Failed", but: map[Kind]string{Go: "Unknown"}},
+	{name: "throw", play: throw, want: "Failed", but: map[Kind]string{Go: "Unknown"}, open: Go},
 }
 
 // wanted is what has to come of the flow at an agent.
@@ -70,7 +72,7 @@ func TestFlows(t *testing.T) {
 
 func (b *bench) playAll(t *testing.T) {
 	for _, f := range flows {
-		if f.needsRelay && b.binding == "GRPC" {
+		if f.needsRelay && b.binding == "GRPC" || b.proxied && f.open == b.kind {
 			continue
 		}
 		t.Run(f.name, func(t *testing.T) {

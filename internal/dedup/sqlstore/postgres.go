@@ -36,11 +36,12 @@ const (
 		" FROM clock WHERE m.id = $2 AND m.digest = $3 AND m.kind = 0 AND m.expires > clock.now" +
 		" AND (m.owner = $4 OR m.lease <= clock.now)"
 
-	// postgresExpire passes by rows that somebody is writing, and looks again at those it locked.
+	// postgresExpire passes by rows that somebody is writing. A row that was replaced since the statement
+	// began is looked at again when it is locked, and stays.
 	postgresExpire = clock + ", old AS (" +
 		" SELECT m.id FROM a2a_dedup_messages m, clock WHERE m.expires <= clock.now" +
 		" ORDER BY m.expires LIMIT $2 FOR UPDATE OF m SKIP LOCKED" +
-		") DELETE FROM a2a_dedup_messages m USING old, clock WHERE m.id = old.id AND m.expires <= clock.now"
+		") DELETE FROM a2a_dedup_messages m USING old WHERE m.id = old.id"
 )
 
 type postgresDB struct {
@@ -79,6 +80,10 @@ func (d *postgresDB) start(ctx context.Context) error {
 
 func (d *postgresDB) prepare(ctx context.Context, statement string) (*sql.Stmt, error) {
 	return d.db.PrepareContext(ctx, statement)
+}
+
+func (d *postgresDB) exec(ctx context.Context, prepared *sql.Stmt, args ...any) (sql.Result, error) {
+	return prepared.ExecContext(ctx, args...)
 }
 
 // time is NULL where the statement has to go by the database's clock.

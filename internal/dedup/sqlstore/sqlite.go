@@ -36,6 +36,7 @@ const openTimeout = 30 * time.Second
 
 type sqliteDB struct {
 	*sqldb.SQLite
+	commits                      *commits
 	find, insertion, holding, gc *sql.Stmt
 }
 
@@ -48,7 +49,7 @@ func OpenSQLite(path string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sqlstore: %w", err)
 	}
-	d := &sqliteDB{SQLite: db}
+	d := &sqliteDB{SQLite: db, commits: newCommits(db.Writer)}
 	if err := d.start(ctx); err != nil {
 		return nil, fmt.Errorf("sqlstore: SQLite database %q: %w", path, errors.Join(err, d.Close()))
 	}
@@ -73,6 +74,10 @@ func (d *sqliteDB) prepare(ctx context.Context, statement string) (*sql.Stmt, er
 	return d.Writer.PrepareContext(ctx, strings.ReplaceAll(statement, "$", "?"))
 }
 
+func (d *sqliteDB) exec(ctx context.Context, prepared *sql.Stmt, args ...any) (sql.Result, error) {
+	return d.commits.exec(ctx, prepared, args...)
+}
+
 func (d *sqliteDB) insert(ctx context.Context, id []byte, claim dedup.Claim) (*dedup.Row, bool, error) {
 	// Repeats end here, without the write lock. That no live row is found proves nothing: the insert decides.
 	var known scanned
@@ -85,7 +90,7 @@ func (d *sqliteDB) insert(ctx context.Context, id []byte, claim dedup.Claim) (*d
 		return nil, false, err
 	}
 	row := &dedup.Row{Digest: claim.Digest, Owner: claim.Owner, Lease: claim.Now.Add(claim.Lease), Expires: claim.Now.Add(claim.Retention)}
-	n, err := affected(d.insertion.ExecContext(ctx, id, readable(claim.Key.Principal), readable(claim.Key.MessageID),
+	n, err := affected(d.commits.exec(ctx, d.insertion, id, readable(claim.Key.Principal), readable(claim.Key.MessageID),
 		claim.Digest, claim.Owner, row.Lease.UnixMicro(), row.Expires.UnixMicro(), now))
 	if err != nil || n == 0 {
 		return nil, false, err
@@ -95,10 +100,10 @@ func (d *sqliteDB) insert(ctx context.Context, id []byte, claim dedup.Claim) (*d
 
 func (d *sqliteDB) hold(ctx context.Context, id []byte, claim dedup.Claim) (sql.Result, error) {
 	now := claim.Now
-	return d.holding.ExecContext(ctx, id, claim.Digest, claim.Owner,
+	return d.commits.exec(ctx, d.holding, id, claim.Digest, claim.Owner,
 		now.Add(claim.Lease).UnixMicro(), now.Add(claim.Retention).UnixMicro(), now.UnixMicro())
 }
 
 func (d *sqliteDB) expire(ctx context.Context, now time.Time, limit int) (sql.Result, error) {
-	return d.gc.ExecContext(ctx, now.UnixMicro(), limit)
+	return d.commits.exec(ctx, d.gc, now.UnixMicro(), limit)
 }

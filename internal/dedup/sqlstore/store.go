@@ -46,8 +46,10 @@ type dialect interface {
 	insert(ctx context.Context, id []byte, claim dedup.Claim) (row *dedup.Row, inserted bool, err error)
 	hold(ctx context.Context, id []byte, claim dedup.Claim) (sql.Result, error)
 	expire(ctx context.Context, now time.Time, limit int) (sql.Result, error)
-	// prepare prepares a statement that is common to all, for reading or also for writing.
+	// prepare prepares a statement that is common to all, for reading or also for writing; exec runs one
+	// of the latter.
 	prepare(ctx context.Context, statement string) (*sql.Stmt, error)
+	exec(ctx context.Context, prepared *sql.Stmt, args ...any) (sql.Result, error)
 	Close() error
 }
 
@@ -109,7 +111,7 @@ func (s *Store) Bind(ctx context.Context, key dedup.Key, outcome dedup.Binding) 
 		kind, content = kindTask, []byte(outcome.TaskID)
 	}
 	id := idOf(key)
-	n, err := affected(s.bind.ExecContext(ctx, id, kind, content))
+	n, err := affected(s.dialect.exec(ctx, s.bind, id, kind, content))
 	if err != nil || n > 0 {
 		return fail(ctx, "bind", err)
 	}
@@ -128,7 +130,7 @@ func (s *Store) Release(ctx context.Context, key dedup.Key, owner string) error 
 		return err
 	}
 	id := idOf(key)
-	n, err := affected(s.release.ExecContext(ctx, id, owner))
+	n, err := affected(s.dialect.exec(ctx, s.release, id, owner))
 	if err != nil || n > 0 {
 		return fail(ctx, "release", err)
 	}

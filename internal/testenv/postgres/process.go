@@ -7,6 +7,7 @@ package postgres
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -28,7 +29,9 @@ type process struct {
 
 // start runs a binary of the installation in dir.
 func (i install) start(dir, name string, args ...string) (*process, error) {
-	p := &process{cmd: exec.Command(filepath.Join(i.bin, name), args...), ended: make(chan struct{})}
+	// No context: the server ends when it is told to, in the way it is told to.
+	cmd := exec.CommandContext(context.Background(), filepath.Join(i.bin, name), args...)
+	p := &process{cmd: cmd, ended: make(chan struct{})}
 	p.cmd.Dir = dir
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{
