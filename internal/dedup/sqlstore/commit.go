@@ -104,4 +104,3 @@ func (c *commits) together(batch []*write) error {
 	}
 	return tx.Commit()
 }
-
