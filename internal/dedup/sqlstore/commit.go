@@ -7,13 +7,15 @@ import (
 	"context"
 	"database/sql"
 	"sync"
+
+	"github.com/delegation-dev/delegation-operator/internal/sqldb"
 )
 
 const (
 	// maxBatch bounds the writes of one transaction, so that none waits long for the others.
 	maxBatch = 128
 	// batchTimeout bounds a transaction of several writes, none of whose callers can end it.
-	batchTimeout = 3 * sqliteBusyTimeout
+	batchTimeout = 3 * sqldb.BusyTimeout
 )
 
 // commits makes one transaction of the writes that wait for the writer at the same time, since what takes
@@ -102,4 +104,3 @@ func (c *commits) together(batch []*write) error {
 	}
 	return tx.Commit()
 }
-

@@ -10,26 +10,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
-
 	"github.com/delegation-dev/delegation-operator/internal/dedup"
+	"github.com/delegation-dev/delegation-operator/internal/sqldb"
 )
 
 const (
-	// postgresConnections bounds how many calls are under way at once in one process.
-	postgresConnections = 16
-
-	// postgresLifetime makes connections move on to another server, behind a name that has several.
-	postgresLifetime = 30 * time.Minute
-
-	// postgresLock keeps replicas from migrating at once. The number is arbitrary and must never change.
-	postgresLock = "SELECT pg_advisory_xact_lock(4117006121853)"
-
-	// postgresSession is what the statements rely on.
-	postgresSession = "SET default_transaction_isolation = 'read committed';" +
-		"SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
-
 	// clock is the time a statement goes by: the database's, or that of a test.
 	clock = "WITH clock AS MATERIALIZED (SELECT COALESCE($1::bigint, (EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::bigint) AS now)"
 
@@ -74,28 +59,18 @@ func OpenPostgres(ctx context.Context, url string) (*Store, error) {
 }
 
 func openPostgres(ctx context.Context, url string, callersClock bool) (*Store, error) {
-	config, err := pgx.ParseConfig(url) // its errors hide the password
+	db, err := sqldb.OpenPostgres(ctx, url, schema)
 	if err != nil {
-		return nil, fmt.Errorf("sqlstore: PostgreSQL: %w", err)
+		return nil, fmt.Errorf("sqlstore: %w", err)
 	}
-	d := &postgresDB{callersClock: callersClock, db: stdlib.OpenDB(*config, stdlib.OptionAfterConnect(prepareSession))}
-	d.db.SetMaxOpenConns(postgresConnections)
-	d.db.SetMaxIdleConns(postgresConnections)
-	d.db.SetConnMaxLifetime(postgresLifetime)
+	d := &postgresDB{callersClock: callersClock, db: db}
 	if err := d.start(ctx); err != nil {
-		return nil, fmt.Errorf("sqlstore: PostgreSQL: %w", errors.Join(err, d.db.Close()))
+		return nil, fmt.Errorf("sqlstore: PostgreSQL: %w", errors.Join(err, db.Close()))
 	}
 	return newStore(ctx, d)
 }
 
-func prepareSession(ctx context.Context, conn *pgx.Conn) error {
-	return conn.PgConn().Exec(ctx, postgresSession).Close()
-}
-
 func (d *postgresDB) start(ctx context.Context) error {
-	if err := migrate(ctx, d.db, postgresLock); err != nil {
-		return err
-	}
 	return errors.Join(
 		prepared(ctx, d.db, postgresInsert, &d.insertion),
 		prepared(ctx, d.db, postgresHold, &d.holding),

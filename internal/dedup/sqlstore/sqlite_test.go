@@ -33,7 +33,7 @@ func TestSQLiteIsDurable(t *testing.T) {
 	closing(t, s, err)
 	for pragma, want := range map[string]int{"synchronous": 2, "busy_timeout": 10_000} {
 		var got int
-		if err := s.dialect.(*sqliteDB).writer.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got); err != nil || got != want {
+		if err := s.dialect.(*sqliteDB).Writer.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got); err != nil || got != want {
 			t.Errorf("%s is %d, %v, want %d", pragma, got, err, want)
 		}
 	}
