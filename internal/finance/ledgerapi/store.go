@@ -35,7 +35,7 @@ type Store struct{ db *database.DB }
 
 var schema = database.Schema{Version: 1, Tables: `
 CREATE TABLE postings (
-	id       INTEGER PRIMARY KEY AUTOINCREMENT,
+	id       INTEGER PRIMARY KEY, -- without gaps: no posting is ever removed
 	key      TEXT NOT NULL UNIQUE,
 	posting  BLOB NOT NULL,
 	created  INTEGER NOT NULL,
