@@ -53,7 +53,7 @@ func live(ctx context.Context, t *testing.T, dataDir, ledgerURL string, flags ..
 
 func (l *life) start() {
 	l.t.Helper()
-	cmd, base := process(l.ctx, l.t, io.Discard, l.flags...)
+	cmd, base := process(l.ctx, l.t, l.t.Output(), l.flags...)
 	client, err := a2aclient.NewFromEndpoints(l.ctx, []*a2a.AgentInterface{a2a.NewAgentInterface(base+server.JSONRPCPath, a2a.TransportProtocolJSONRPC)},
 		a2aclient.WithJSONRPCTransport(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}))
 	if err != nil {
@@ -215,6 +215,21 @@ func killed(t *testing.T, plan []crash) string {
 	return outcome(task)
 }
 
+// awaitAgent keeps an agent running until something happens.
+func (l *life) awaitAgent(happens <-chan struct{}) {
+	l.t.Helper()
+	for {
+		select {
+		case <-happens:
+			return
+		case <-l.ctx.Done():
+			l.t.Fatal("the posting does not come")
+		case <-time.After(5 * time.Millisecond):
+			l.agent()
+		}
+	}
+}
+
 func (l *life) cancel(id a2a.TaskID) <-chan *a2a.Task {
 	done := make(chan *a2a.Task, 1)
 	client := l.agent()
@@ -241,19 +256,16 @@ func TestCanceledInStepSix(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
 			r := startRelay(t, dir, crashes...)
 			l := live(ctx, t, dir, r.URL)
-			dead := make(chan struct{})
-			r.kill = func() { l.kill(); close(dead) }
-			var underWay *held
+			underWay := newHeld()
 			if crashes == nil {
-				underWay = r.hold(6)
+				r.hold(6, underWay)
+			}
+			r.kill = func() {
+				r.held[6] = underWay // under the relay's lock; the next agent may be there before we are
+				l.kill()
 			}
 			id := l.reconcile()
-			if crashes != nil {
-				<-dead
-				underWay = r.hold(6)
-				l.start()
-			}
-			<-underWay.arrived
+			l.awaitAgent(underWay.arrived)
 			canceled := l.cancel(id)
 			if task, err := l.agent().GetTask(ctx, &a2a.GetTaskRequest{ID: id}); err != nil || task.Status.State != a2a.TaskStateWorking {
 				t.Errorf("with the posting under way: %+v, %v", task, err)

@@ -48,7 +48,7 @@ type relay struct {
 	t      testing.TB
 	URL    string
 	ledger http.Handler
-	store  *ledgerapi.Store
+	store  ledgerapi.Store
 	kill   func() // ends the agent of the moment with SIGKILL, and waits for its end
 
 	mu      sync.Mutex
@@ -78,12 +78,13 @@ func startRelay(t testing.TB, dataDir string, crashes ...crash) *relay {
 	return r
 }
 
-// hold keeps the next posting of a step on its way until it is released.
-func (r *relay) hold(step int) *held {
+func newHeld() *held { return &held{arrived: make(chan struct{}), release: make(chan struct{})} }
+
+// hold keeps the next posting of a step on its way until it is released, or the test has ended.
+func (r *relay) hold(step int, h *held) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.held[step] = &held{arrived: make(chan struct{}), release: make(chan struct{})}
-	return r.held[step]
+	r.held[step] = h
 }
 
 // pending are the crashes that have not taken place.
@@ -108,7 +109,10 @@ func (r *relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	step, _ := strconv.Atoi(number)
 	if h := r.takeHeld(step); h != nil {
 		close(h.arrived)
-		<-h.release
+		select {
+		case <-h.release:
+		case <-r.t.Context().Done():
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -34,7 +34,7 @@ type DB struct {
 	writing sync.Mutex
 }
 
-// Open opens the file, and makes it where there is none. Without a path the database is in memory and ends with Close.
+// Open opens the file, and makes it where there is none.
 //
 // A write that was committed survives the end of the process and of the machine: the journal is written ahead (WAL), and
 // synced at every commit (synchronous=FULL).
@@ -42,9 +42,6 @@ func Open(ctx context.Context, path string, schema Schema) (*DB, error) {
 	handle, err := sql.Open("sqlite", source(path))
 	if err != nil {
 		return nil, fmt.Errorf("opening %s: %w", path, err)
-	}
-	if path == "" {
-		handle.SetMaxOpenConns(1) // each connection would have a database of its own
 	}
 	db := &DB{DB: handle}
 	if err := db.Write(ctx, func(tx *sql.Tx) error { return schema.ensure(ctx, tx) }); err != nil {
@@ -57,9 +54,6 @@ func source(path string) string {
 	options := url.Values{
 		"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)"},
 		"_txlock": {"immediate"}, // a transaction that reads first and writes then could not be tried again
-	}
-	if path == "" {
-		return "file::memory:?" + options.Encode()
 	}
 	return fileURL(path, options)
 }

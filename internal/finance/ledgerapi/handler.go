@@ -43,14 +43,17 @@ type Posted struct {
 }
 
 // Handler serves the ledger.
-func Handler(store *Store) http.Handler {
+func Handler(store Store) http.Handler {
+	h := handler{store}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST "+Path, store.servePost)
-	mux.HandleFunc("GET "+Path, store.serveList)
+	mux.HandleFunc("POST "+Path, h.servePost)
+	mux.HandleFunc("GET "+Path, h.serveList)
 	return mux
 }
 
-func (s *Store) servePost(w http.ResponseWriter, r *http.Request) {
+type handler struct{ store Store }
+
+func (h handler) servePost(w http.ResponseWriter, r *http.Request) {
 	key := r.Header.Get(KeyHeader)
 	if key == "" || len(key) > maxKey {
 		http.Error(w, fmt.Sprintf("header %s is missing or longer than %d bytes: send one that names this posting and no other", KeyHeader, maxKey), http.StatusBadRequest)
@@ -67,7 +70,7 @@ func (s *Store) servePost(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("%s is empty: give it a value", field), http.StatusUnprocessableEntity)
 		return
 	}
-	record, replayed, err := s.Post(r.Context(), key, posting)
+	record, replayed, err := h.store.Post(r.Context(), key, posting)
 	switch {
 	case errors.Is(err, ErrOtherBody):
 		http.Error(w, err.Error()+": send the same posting again, or another key", http.StatusUnprocessableEntity)
@@ -95,8 +98,8 @@ func missing(p finance.Posting) string {
 	return ""
 }
 
-func (s *Store) serveList(w http.ResponseWriter, r *http.Request) {
-	records, err := s.List(r.Context(), r.URL.Query().Get("key"))
+func (h handler) serveList(w http.ResponseWriter, r *http.Request) {
+	records, err := h.store.List(r.Context(), r.URL.Query().Get("key"))
 	if err != nil {
 		http.Error(w, "the ledger is not available", http.StatusServiceUnavailable)
 		return

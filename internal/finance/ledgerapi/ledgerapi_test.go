@@ -26,7 +26,7 @@ func posting(about string, amount finance.Cents) finance.Posting {
 	}
 }
 
-func open(t *testing.T, path string) *Store {
+func open(t *testing.T, path string) Store {
 	t.Helper()
 	store, err := Open(t.Context(), path)
 	if err != nil {
@@ -37,7 +37,7 @@ func open(t *testing.T, path string) *Store {
 }
 
 // onEachClient runs a test over a network and without one.
-func onEachClient(t *testing.T, test func(t *testing.T, c *Client, store *Store)) {
+func onEachClient(t *testing.T, test func(t *testing.T, c *Client, store Store)) {
 	t.Run("network", func(t *testing.T) {
 		store := open(t, filepath.Join(t.TempDir(), "ledger.db"))
 		server := httptest.NewServer(Handler(store))
@@ -45,13 +45,13 @@ func onEachClient(t *testing.T, test func(t *testing.T, c *Client, store *Store)
 		test(t, NewClient(server.URL+"/", ""), store)
 	})
 	t.Run("local", func(t *testing.T) {
-		store := open(t, "")
+		store := NewMemory()
 		test(t, NewLocalClient(Handler(store)), store)
 	})
 }
 
 func TestOnePostingForAKey(t *testing.T) {
-	onEachClient(t, func(t *testing.T, c *Client, store *Store) {
+	onEachClient(t, func(t *testing.T, c *Client, store Store) {
 		const copies = 20
 		var group sync.WaitGroup
 		ids := make([]string, copies)
@@ -87,7 +87,12 @@ func TestOnePostingForAKey(t *testing.T) {
 }
 
 func TestAnswers(t *testing.T) {
-	handler := Handler(open(t, ""))
+	for name, store := range map[string]Store{"memory": NewMemory(), "file": open(t, filepath.Join(t.TempDir(), "ledger.db"))} {
+		t.Run(name, func(t *testing.T) { testAnswers(t, Handler(store)) })
+	}
+}
+
+func testAnswers(t *testing.T, handler http.Handler) {
 	body := `{"kind":"bank fee","table":"bank","about":"B-1","period":"2026-09","date":"2026-09-30T00:00:00Z","account":"6855","description":"Fee","amountCents":-5}`
 	for _, test := range []struct {
 		name, key, body string

@@ -30,8 +30,19 @@ type Record struct {
 	Received int `json:"received"`
 }
 
-// Store is a ledger in SQLite. It is safe for concurrent use.
-type Store struct{ db *database.DB }
+// Store is a ledger. It is safe for concurrent use.
+type Store interface {
+	// Post makes a posting, unless the key was used before: then it returns the posting of that time, and replayed. It
+	// returns ErrOtherBody where that was another one.
+	Post(ctx context.Context, key string, posting finance.Posting) (record Record, replayed bool, err error)
+	// List returns the postings in the order of their making: all, or those whose key begins with prefix.
+	List(ctx context.Context, prefix string) ([]Record, error)
+	// Close ends the use of the ledger.
+	Close() error
+}
+
+// file is a [Store] in SQLite.
+type file struct{ db *database.DB }
 
 var schema = database.Schema{Version: 1, Tables: `
 CREATE TABLE postings (
@@ -42,21 +53,20 @@ CREATE TABLE postings (
 	received INTEGER NOT NULL
 )`}
 
-// Open opens the ledger in the file, and makes it where there is none. Without a path it is in memory.
-func Open(ctx context.Context, path string) (*Store, error) {
+// Open opens the ledger in the file, and makes it where there is none.
+func Open(ctx context.Context, path string) (Store, error) {
 	db, err := database.Open(ctx, path, schema)
 	if err != nil {
 		return nil, err
 	}
-	return &Store{db: db}, nil
+	return &file{db: db}, nil
 }
 
-// Close closes the ledger.
-func (s *Store) Close() error { return s.db.Close() }
+// Close implements [Store].
+func (s *file) Close() error { return s.db.Close() }
 
-// Post makes a posting, unless the key was used before: then it returns the posting of that time, and replayed. It
-// returns ErrOtherBody where that was another one. One statement decides.
-func (s *Store) Post(ctx context.Context, key string, posting finance.Posting) (record Record, replayed bool, err error) {
+// Post implements [Store]. One statement decides.
+func (s *file) Post(ctx context.Context, key string, posting finance.Posting) (record Record, replayed bool, err error) {
 	body, err := json.Marshal(posting)
 	if err != nil {
 		return Record{}, false, err
@@ -74,8 +84,8 @@ func (s *Store) Post(ctx context.Context, key string, posting finance.Posting) (
 	return record, record.Received > 1, err
 }
 
-// List returns the postings in the order of their making: all, or those whose key begins with prefix.
-func (s *Store) List(ctx context.Context, prefix string) (records []Record, err error) {
+// List implements [Store].
+func (s *file) List(ctx context.Context, prefix string) (records []Record, err error) {
 	rows, err := s.db.QueryContext(ctx, `SELECT id, key, posting, created, received FROM postings
 		WHERE substr(key, 1, length(?1)) = ?1 ORDER BY id`, prefix)
 	if err != nil {
@@ -99,6 +109,9 @@ func scan(into func(...any) error) (r Record, err error) {
 	if err := into(&id, &r.Key, &body, &created, &r.Received); err != nil {
 		return Record{}, err
 	}
-	r.ID, r.Created = fmt.Sprintf("P-%d", id), time.Unix(0, created).UTC()
+	r.ID, r.Created = name(id), time.Unix(0, created).UTC()
 	return r, json.Unmarshal(body, &r.Posting)
 }
+
+// name is the ledger's id of its n-th posting.
+func name(n int64) string { return fmt.Sprintf("P-%d", n) }

@@ -126,8 +126,12 @@ func TestRestart(t *testing.T) {
 				t.Errorf("posting %d: %+v", i, posting)
 			}
 		}
-		if resp, err := http.Get(p.base + ledgerapi.Path); err != nil || resp.StatusCode != http.StatusUnauthorized {
-			t.Errorf("the ledger without a token: %v, %v", resp.Status, err)
+		resp, err := http.Get(p.base + ledgerapi.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _ = resp.Body.Close(); resp.StatusCode != http.StatusUnauthorized {
+			t.Errorf("the ledger without a token: %s", resp.Status)
 		}
 	})
 }

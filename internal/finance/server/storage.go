@@ -43,7 +43,7 @@ type storage struct {
 	received dedup.Store
 	ledger   agent.Ledger
 	// postings is the agent's own ledger; nil where it posts to another.
-	postings *ledgerapi.Store
+	postings ledgerapi.Store
 	// byMessage and stored are the files'; nil for what is in memory.
 	byMessage func(ctx context.Context, messageID string) (a2a.TaskID, bool, error)
 	stored    *taskdb.DB
@@ -62,11 +62,11 @@ func openStorage(ctx context.Context, cfg Config) (*storage, error) {
 	return s, nil
 }
 
-func (s *storage) openMemory(ctx context.Context, cfg Config) error {
+func (s *storage) openMemory(_ context.Context, cfg Config) error {
 	s.tasks = taskstore.NewInMemory(&taskstore.InMemoryStoreConfig{Authenticator: a2asrv.NewTaskStoreAuthenticator()})
 	s.journal = &agent.MemoryJournal{}
 	s.received = dedup.NewMemory()
-	return s.openLedger(ctx, cfg, "")
+	return s.openLedger(cfg, func() (ledgerapi.Store, error) { return ledgerapi.NewMemory(), nil })
 }
 
 func (s *storage) openFiles(ctx context.Context, cfg Config) error {
@@ -91,15 +91,15 @@ func (s *storage) openFiles(ctx context.Context, cfg Config) error {
 	}
 	s.received = received
 	s.closers = append(s.closers, received.Close)
-	return s.openLedger(ctx, cfg, in(ledgerFile))
+	return s.openLedger(cfg, func() (ledgerapi.Store, error) { return ledgerapi.Open(ctx, in(ledgerFile)) })
 }
 
-func (s *storage) openLedger(ctx context.Context, cfg Config, file string) (err error) {
+func (s *storage) openLedger(cfg Config, own func() (ledgerapi.Store, error)) (err error) {
 	if cfg.LedgerURL != "" {
 		s.ledger = ledgerapi.NewClient(cfg.LedgerURL, cfg.LedgerToken)
 		return nil
 	}
-	if s.postings, err = ledgerapi.Open(ctx, file); err != nil {
+	if s.postings, err = own(); err != nil {
 		return err
 	}
 	s.closers = append(s.closers, s.postings.Close)

@@ -53,18 +53,16 @@ func onEachStore(t *testing.T, step time.Duration, test func(t *testing.T, store
 	t.Run("SDK", func(t *testing.T) {
 		test(t, taskstore.NewInMemory(&taskstore.InMemoryStoreConfig{Authenticator: caller, TimeProvider: clock(step)}))
 	})
-	for name, path := range map[string]string{"memory": "", "file": filepath.Join(t.TempDir(), "tasks.db")} {
-		t.Run(name, func(t *testing.T) {
-			db, err := Open(t.Context(), path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = db.Close() })
-			tasks := db.Tasks(caller)
-			tasks.now = clock(step)
-			test(t, tasks)
-		})
-	}
+	t.Run("SQLite", func(t *testing.T) {
+		db, err := Open(t.Context(), filepath.Join(t.TempDir(), "tasks.db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		tasks := db.Tasks(caller)
+		tasks.now = clock(step)
+		test(t, tasks)
+	})
 }
 
 func at(day int) *time.Time {

@@ -99,7 +99,7 @@ func TestJournal(t *testing.T) {
 
 // A step can't be recorded of a task that the store doesn't have: after a crash nobody would find it.
 func TestStepOfNoTask(t *testing.T) {
-	db, err := Open(t.Context(), "")
+	db, err := Open(t.Context(), filepath.Join(t.TempDir(), "tasks.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestFileKeeps(t *testing.T) {
 }
 
 func TestByMessage(t *testing.T) {
-	db, err := Open(t.Context(), "")
+	db, err := Open(t.Context(), filepath.Join(t.TempDir(), "tasks.db"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ CREATE TABLE steps (
 // DB is the file.
 type DB struct{ db *database.DB }
 
-// Open opens the file, and makes it where there is none. Without a path it is in memory.
+// Open opens the file, and makes it where there is none.
 func Open(ctx context.Context, path string) (*DB, error) {
 	db, err := database.Open(ctx, path, schema)
 	if err != nil {
