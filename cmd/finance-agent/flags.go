@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/url"
 	"strings"
 
 	"github.com/delegation-dev/delegation-operator/internal/finance/server"
@@ -29,6 +30,10 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	flags.StringVar(&o.addressFile, "address-file", "", "file to write the URL listened on to")
 	flags.StringVar(&c.PublicURL, "public-url", "", "base URL in the agent card; the host the card was asked from where empty")
 	flags.TextVar(&o.logLevel, "log-level", o.logLevel, "lowest level logged: debug, info, warn or error")
+
+	flags.StringVar(&c.DataDir, "data-dir", "", "directory for tasks, their steps, received messages and the ledger, which outlive the process there; all in memory where empty")
+	flags.StringVar(&c.LedgerURL, "ledger-url", "", "base URL of the ledger to post to, which serves /ledger/postings; the agent's own where empty")
+	flags.StringVar(&c.LedgerToken, "ledger-token", "", "bearer token for the ledger at --ledger-url")
 
 	flags.BoolVar(&c.Dedup, "dedup", c.Dedup, "return the first copy's task for a repeated message")
 	flags.DurationVar(&c.Retention, "retention", c.Retention, "how long a message is remembered with --dedup")
@@ -58,6 +63,22 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	if f.DuplicateTasks && !c.Dedup {
 		return nil, fmt.Errorf("--duplicate-tasks breaks a promise that --dedup=false doesn't make")
 	}
+	if err := checkLedger(c); err != nil {
+		return nil, err
+	}
 	c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
 	return o, nil
+}
+
+func checkLedger(c *server.Config) error {
+	if c.LedgerURL == "" {
+		if c.LedgerToken != "" {
+			return fmt.Errorf("--ledger-token is for --ledger-url: give both or neither")
+		}
+		return nil
+	}
+	if u, err := url.Parse(c.LedgerURL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("--ledger-url %q is not a base URL: want http://HOST:PORT or https://HOST", c.LedgerURL)
+	}
+	return nil
 }

@@ -50,6 +50,15 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	o.config.Logger = logger
 	o.config.Stopping = ctx.Done()
 
+	agent, err := server.New(ctx, o.config)
+	if err != nil {
+		return err
+	}
+	return errors.Join(listen(ctx, o, agent, stderr), agent.Close())
+}
+
+// listen announces the address and serves until ctx is done.
+func listen(ctx context.Context, o *options, handler http.Handler, stderr io.Writer) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.listen)
 	if err != nil {
 		return err
@@ -58,7 +67,7 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	if err := announce(url, o.addressFile, stderr); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	return serve(ctx, listener, server.New(o.config))
+	return serve(ctx, listener, handler)
 }
 
 func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {

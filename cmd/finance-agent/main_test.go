@@ -44,12 +44,13 @@ func TestParse(t *testing.T) {
 	o, err = parse(strings.Fields("--listen=127.0.0.1:8080 --dedup=false --history=false --lose-responses=1 --fail-after-accept=2 "+
 		"--delay=3s --delay-response=4s --bearer-token=s3cret --reject-first-with=429:5 "+
 		"--public-url=https://finance.example.com/ --retention=1h --approval=false --hang --list-lag=5s "+
-		"--status-for=ListTasks:500:3 --status-for=GetTask:501:-1"), io.Discard)
+		"--status-for=ListTasks:500:3 --status-for=GetTask:501:-1 --data-dir=/var/lib/finance --ledger-url=https://ledger.example.com --ledger-token=t0ken"), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := server.Config{
 		Retention: time.Hour, Delay: 3 * time.Second, Token: "s3cret", PublicURL: "https://finance.example.com",
+		DataDir: "/var/lib/finance", LedgerURL: "https://ledger.example.com", LedgerToken: "t0ken",
 		Faults: server.Faults{LoseResponses: 1, FailAfterAccept: 2, DelayResponse: 4 * time.Second,
 			Reject: server.Reject{Code: 429, N: 5, RetryAfter: time.Second}, Hang: true, ListLag: 5 * time.Second,
 			Status: server.Statuses{{Method: "ListTasks", Code: 500, N: 3}, {Method: "GetTask", Code: 501, N: -1}}},
@@ -60,6 +61,7 @@ func TestParse(t *testing.T) {
 	for _, args := range []string{
 		"--lose-responses=-1", "--delay=-1s", "--retention=0s", "--reject-first-with=429", "--log-level=loud", "extra", "--no-such-flag",
 		"--list-lag=-1s", "--status-for=GetTask:500", "--duplicate-tasks --dedup=false",
+		"--ledger-token=t0ken", "--ledger-url=ledger.example.com", "--ledger-url=ftp://ledger.example.com",
 	} {
 		if _, err := parse(strings.Fields(args), io.Discard); err == nil {
 			t.Errorf("%s was accepted", args)

@@ -33,6 +33,7 @@ func sample(t *testing.T) *Report {
 
 func TestSampleGolden(t *testing.T) {
 	r := sample(t)
+	r.Postings = r.Plan(nil)
 	for name, got := range map[string]string{"report.md": r.Markdown(), "report.csv": r.CSV(), "summary.txt": r.Summary() + "\n"} {
 		path := filepath.Join("testdata", name)
 		if *update {

@@ -21,12 +21,12 @@ func (r *Report) Markdown() string {
 	section(&b, "Bank fees not posted", lineHeader, r.Fees, lineCells)
 	section(&b, "Missing in the ledger", lineHeader, r.MissingInLedger, lineCells)
 	section(&b, "Missing at the bank", entryHeader, r.MissingInBank, entryCells)
-	rejected := func(a Adjustment) bool { return a.Decision != nil && !a.Decision.Approved }
-	standing := slices.DeleteFunc(slices.Clone(r.Adjustments), rejected)
+	standing := slices.DeleteFunc(slices.Clone(r.Adjustments), Adjustment.rejected)
 	section(&b, "Adjustments", adjustmentHeader, standing, adjustmentCells)
 	section(&b, "Rejected adjustments", adjustmentHeader, slices.DeleteFunc(slices.Clone(r.Adjustments), func(a Adjustment) bool {
-		return !rejected(a)
+		return !a.rejected()
 	}), adjustmentCells)
+	section(&b, "Posted to the ledger", postingHeader, r.Postings, postingCells)
 	section(&b, "Postings left out", entryHeader, r.LeftOut.Entries, entryCells)
 	section(&b, "Bank lines left out", lineHeader, r.LeftOut.Lines, lineCells)
 	return b.String()
@@ -38,6 +38,7 @@ var (
 	differenceHeader = []string{"Entry", "Bank line", "Counterparty", "Reference", "Ledger", "Bank", "Difference", "Note"}
 	lineHeader       = []string{"Bank line", "Date", "Counterparty", "Reference", "Description", "Amount"}
 	entryHeader      = []string{"Entry", "Date", "Counterparty", "Reference", "Description", "Amount"}
+	postingHeader    = []string{"Row", "Why", "Date", "Account", "Reference", "Description", "Amount"}
 	adjustmentHeader = []string{"Entry", "Date", "Account", "Reference", "Description", "Amount", "Note"}
 )
 
@@ -73,6 +74,10 @@ func adjustmentCells(a Adjustment) []string {
 		note = "unusual: needs approval"
 	}
 	return []string{a.Entry.ID, day(a.Entry.Date), a.Entry.Account, a.Entry.Reference, a.Entry.Description, a.Entry.Amount.String(), note}
+}
+
+func postingCells(p Posting) []string {
+	return []string{p.About, p.Kind, day(p.Date), p.Account, p.Reference, p.Description, p.Amount.String()}
 }
 
 func (r *Report) writeTotals(b *strings.Builder) {

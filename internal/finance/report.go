@@ -49,6 +49,9 @@ type Adjustment struct {
 	Decision *Decision
 }
 
+// rejected reports whether somebody decided against the adjustment.
+func (a Adjustment) rejected() bool { return a.Decision != nil && !a.Decision.Approved }
+
 // Decision is what somebody said about an unusual adjustment.
 type Decision struct {
 	Approved bool
@@ -78,6 +81,8 @@ type Report struct {
 	Adjustments     []Adjustment
 	// LeftOut are the rows that were not looked at, on request. They are in no other list and in no sum.
 	LeftOut LeftOut
+	// Postings are what was posted to the ledger because of the findings.
+	Postings []Posting
 	// Revises names the tasks whose reports this one takes the place of; empty for a first report.
 	Revises []string
 }
@@ -145,6 +150,13 @@ func (r *Report) Summary() string {
 		if a.Decision != nil {
 			summary += fmt.Sprintf("; adjustment %s %s", a.Entry.ID, a.Decision)
 		}
+	}
+	switch n := len(r.Postings); n {
+	case 0:
+	case 1:
+		summary += "; 1 posting made"
+	default:
+		summary += fmt.Sprintf("; %d postings made", n)
 	}
 	if len(r.Revises) > 0 {
 		summary += "; " + r.revision()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,23 +27,40 @@ const (
 
 // approve asks about one adjustment after the other. Each question gets an answer of its own: nobody
 // approves what they were not shown.
-func approve(_ context.Context, j *job) bool {
-	if !j.Approval {
-		return true
+func approve(ctx context.Context, j *job) bool {
+	unusual := []string{}
+	for _, a := range j.report.Unusual() {
+		if j.Approval {
+			unusual = append(unusual, a.Entry.ID)
+		}
 	}
-	decided := j.decisions()
+	decided, ok := perform(ctx, j, KindApprove, unusual, j.decisions)
+	if !ok {
+		return false
+	}
 	for i := range j.report.Adjustments {
-		a := &j.report.Adjustments[i]
-		if !a.Unusual {
-			continue
+		if decision, ok := decided[j.report.Adjustments[i].Entry.ID]; ok {
+			j.report.Adjustments[i].Decision = &decision
 		}
-		decision, ok := decided[a.Entry.ID]
-		if !ok {
-			return j.ask(a.Entry)
-		}
-		a.Decision = &decision
 	}
 	return true
+}
+
+// decisions are what the task's answers, and those of the revised tasks that worked on the same ledger,
+// decided, by the posting's id. What was decided once is not asked again. The first that nobody decided ends the run.
+func (j *job) decisions(unusual []string) (map[string]finance.Decision, bool) {
+	all := maps.Clone(j.given.Decided)
+	decide(j.history, all)
+	decided := make(map[string]finance.Decision)
+	for _, id := range unusual {
+		decision, ok := all[id]
+		if !ok {
+			at := slices.IndexFunc(j.report.Adjustments, func(a finance.Adjustment) bool { return a.Entry.ID == id })
+			return nil, j.ask(j.report.Adjustments[at].Entry)
+		}
+		decided[id] = decision
+	}
+	return decided, true
 }
 
 // ask ends the run with a question. When the last question was the same, its answer was not understood.
@@ -51,13 +69,23 @@ func (j *job) ask(e finance.Entry) bool {
 		clip(e.ID, maxName), e.Date.Format("2006-01-02"), clip(e.Account, maxName), clip(e.Description, maxName),
 		clip(cmp.Or(e.Reference, "none"), maxName), e.Amount) +
 		`Answer "approve" or "reject", as text or as data: {"approve": true, "by": "your name"}.`
-	if j.StoredTask != nil && asked(j.StoredTask.Status.Message) == e.ID {
+	if j.lastAsked() == e.ID {
 		text = "The answer was not understood. " + text
 	}
 	question := say(j, text)
 	question.SetMeta(askedAbout, e.ID)
 	j.emit(a2a.NewStatusUpdateEvent(j, a2a.TaskStateInputRequired, question))
 	return false
+}
+
+// lastAsked is the id of the posting that the task asked about last, or "".
+func (j *job) lastAsked() string {
+	for _, msg := range slices.Backward(j.history) {
+		if id := asked(msg); id != "" {
+			return id
+		}
+	}
+	return ""
 }
 
 // asked is the id of the posting that a message asks about, or "".
@@ -67,17 +95,6 @@ func asked(msg *a2a.Message) string {
 	}
 	id, _ := msg.Metadata[askedAbout].(string)
 	return id
-}
-
-// decisions are what the task's answers, and those of the revised tasks that worked on the same ledger,
-// decided, by the posting's id. What was decided once is not asked again.
-func (j *job) decisions() map[string]finance.Decision {
-	decided := make(map[string]finance.Decision)
-	for _, task := range slices.Backward(j.revised[:j.inputs.LedgerFrom]) { // the nearest has the last word
-		decide(task.History, decided)
-	}
-	decide(j.history, decided)
-	return decided
 }
 
 // decide pairs every question with the message after it.

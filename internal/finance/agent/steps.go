@@ -24,19 +24,25 @@ const (
 // emitted the event that ends this run. To ask the client something, a step ends the run in an
 // interrupted state unless the answer is among the task's messages.
 var steps = []func(context.Context, *job) bool{
-	reply, take, resolve, readInputs, start, reconcile, work, approve, publish, complete,
+	reply, take, read, start, reconcile, work, approve, post, publish, complete,
 }
 
 // job is one run over the steps.
 type job struct {
 	*Executor
 	*a2asrv.ExecutorContext
-	yield func(a2a.Event, error) bool
+	run     *execution
+	journal Journal
+	yield   func(a2a.Event, error) bool
 	// history is the task's messages in the order in which they were said; the first one is the request.
 	history []*a2a.Message
-	revised []*a2a.Task // the tasks whose reports this one revises, nearest first
-	inputs  Inputs
+	given   given
 	report  *finance.Report
+
+	number    int          // of the step being performed
+	again     bool         // an earlier run may have executed it
+	recorded  map[int]Step // by earlier runs; nil until it was read
+	unwritten []Step       // that are done
 }
 
 // take puts the message into the task's history, by which clients find the task that lost the answer. It
@@ -45,7 +51,7 @@ type job struct {
 // The SDK has appended an answer before the question it answers, which it moves out of the status only
 // when the next status comes, and not at all when an earlier copy of the answer is there. So the history
 // is put in order here.
-func take(_ context.Context, j *job) bool {
+func take(ctx context.Context, j *job) bool {
 	now := time.Now() // listings that ask for changes since a time go by it
 	if j.StoredTask == nil {
 		task := a2a.NewSubmittedTask(j, j.Message)
@@ -54,8 +60,14 @@ func take(_ context.Context, j *job) bool {
 		return j.emit(task)
 	}
 	task := *j.StoredTask
+	resumed := ctx.Value(resumedKey{}) != nil
+	if resumed && task.Status.State != a2a.TaskStateInputRequired {
+		j.history = task.History // it was taken before
+		return true
+	}
 	said := slices.Clone(task.History)
-	if n := len(said); n > 0 && said[n-1] == j.Message { // the very one: a copy of an earlier run is another object
+	// The very one: a copy of an earlier run is another object.
+	if n := len(said); n > 0 && (said[n-1] == j.Message || resumed && said[n-1].ID == j.Message.ID) {
 		said = said[:n-1]
 	}
 	if task.Status.Message != nil {
@@ -67,56 +79,53 @@ func take(_ context.Context, j *job) bool {
 	return j.emit(&task)
 }
 
-func readInputs(_ context.Context, j *job) bool {
-	earlier := make([]*a2a.Message, 0, len(j.revised))
-	for _, task := range j.revised {
-		earlier = append(earlier, request(task.History))
-	}
-	inputs, err := ReadInputs(request(j.history), earlier...)
-	if err != nil {
-		return j.end(a2a.TaskStateRejected, sentence(err)+" "+HowToSend)
-	}
-	j.inputs = inputs
-	return true
-}
-
 // start says nothing besides the state: what the agent says goes into the history, where clients look for
 // their own message, some of them among the latest few only.
 func start(ctx context.Context, j *job) bool {
 	if !pause(ctx, j.Delay/2) {
 		return false
 	}
-	return j.StoredTask != nil || j.emit(a2a.NewStatusUpdateEvent(j, a2a.TaskStateWorking, nil))
+	isNew := j.StoredTask == nil || j.StoredTask.Status.State == a2a.TaskStateSubmitted
+	return !isNew || j.emit(a2a.NewStatusUpdateEvent(j, a2a.TaskStateWorking, nil))
 }
 
-func reconcile(_ context.Context, j *job) bool {
-	entries, ledgerErr := finance.ParseLedger(j.inputs.Ledger)
-	lines, bankErr := finance.ParseBank(j.inputs.Bank)
-	if err := errors.Join(ledgerErr, bankErr); err != nil {
-		return j.end(a2a.TaskStateFailed, sentence(err))
+func reconcile(ctx context.Context, j *job) (ok bool) {
+	j.report, ok = perform(ctx, j, KindReconcile, j.given.Period, func(period string) (*finance.Report, bool) {
+		entries, ledgerErr := finance.ParseLedger(j.given.Ledger)
+		lines, bankErr := finance.ParseBank(j.given.Bank)
+		if err := errors.Join(ledgerErr, bankErr); err != nil {
+			return nil, j.end(a2a.TaskStateFailed, sentence(err))
+		}
+		options := j.Options
+		if period != "" {
+			options.Period = period
+		}
+		report, err := finance.ReconcileWithout(j.given.LeaveOut, entries, lines, options)
+		if err != nil {
+			return nil, j.end(a2a.TaskStateFailed, sentence(err))
+		}
+		report.Revises = j.given.Revises
+		return report, true
+	})
+	if !ok {
+		return false
 	}
-	options := j.Options
-	if j.inputs.Period != "" {
-		options.Period = j.inputs.Period
-	}
-	report, err := finance.ReconcileWithout(j.inputs.LeaveOut, entries, lines, options)
-	if err != nil {
-		return j.end(a2a.TaskStateFailed, sentence(err))
-	}
-	report.Revises = j.revises()
-	j.report = report
+	own := *j.report // the recorded one stays as it is
+	own.Adjustments = slices.Clone(own.Adjustments)
+	j.report = &own
 	return true
 }
 
 func work(ctx context.Context, j *job) bool { return pause(ctx, j.Delay-j.Delay/2) }
 
-func publish(_ context.Context, j *job) bool {
-	return j.emit(artifact(j, MarkdownArtifact, "text/markdown", "The findings, for people.", j.report.Markdown())) &&
+func publish(ctx context.Context, j *job) bool {
+	return ctx.Err() == nil &&
+		j.emit(artifact(j, MarkdownArtifact, "text/markdown", "The findings, for people.", j.report.Markdown())) &&
 		j.emit(artifact(j, CSVArtifact, "text/csv", "Every row of both tables, for programs.", j.report.CSV()))
 }
 
-func complete(_ context.Context, j *job) bool {
-	return j.end(a2a.TaskStateCompleted, j.report.Summary()+".")
+func complete(ctx context.Context, j *job) bool {
+	return ctx.Err() == nil && j.end(a2a.TaskStateCompleted, j.report.Summary()+".")
 }
 
 // emit reports whether somebody still takes events: after a cancellation nobody does.

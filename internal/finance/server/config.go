@@ -22,6 +22,13 @@ type Config struct {
 	Delay time.Duration
 	// Token is the bearer token that callers need; anybody may call where it is empty.
 	Token string
+	// DataDir is the directory in which tasks, their steps, received messages and the ledger are kept; it is made
+	// where it isn't there, and one agent at a time may use it. Where it is empty all ends with the process.
+	DataDir string
+	// LedgerURL is the base URL of the ledger that is posted to; the agent's own where it is empty.
+	LedgerURL string
+	// LedgerToken is the bearer token for the ledger at LedgerURL.
+	LedgerToken string
 	// PublicURL is the base URL in the card, without a slash at its end. Where it is empty the card names
 	// the host that the request for it was sent to.
 	PublicURL string

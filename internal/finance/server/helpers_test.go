@@ -45,13 +45,28 @@ func onEachBinding(t *testing.T, change func(*Config), test func(ctx context.Con
 			if change != nil {
 				change(&cfg)
 			}
-			srv := httptest.NewServer(New(cfg))
+			srv := httptest.NewServer(start(t, cfg))
 			t.Cleanup(srv.Close)
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			t.Cleanup(cancel)
 			test(ctx, t, connect(ctx, t, srv.URL, binding, cfg.Token))
 		})
 	}
+}
+
+// start makes an agent that ends with the test.
+func start(t *testing.T, cfg Config) *Server {
+	t.Helper()
+	agent, err := New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := agent.Close(); err != nil {
+			t.Errorf("closing the agent: %v", err)
+		}
+	})
+	return agent
 }
 
 // bearer adds a token and nothing else; connections are never used twice, so that no fault hits an

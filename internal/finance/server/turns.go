@@ -8,6 +8,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 	"github.com/a2aproject/a2a-go/v2/a2asrv/taskstore"
+
+	"github.com/delegation-dev/delegation-operator/internal/finance/agent"
 )
 
 // turns lets one message at a time work on a task. The SDK fails with an internal error on a message that
@@ -82,7 +84,7 @@ func (t *turns) change(id a2a.TaskID) {
 // takingTurns is the executor whose runs are turns. It also tells the ledger of direct replies, which no
 // task store sees.
 type takingTurns struct {
-	a2asrv.AgentExecutor
+	*agent.Executor
 	turns  *turns
 	ledger *ledger
 }
@@ -91,7 +93,7 @@ type takingTurns struct {
 func (e *takingTurns) Execute(ctx context.Context, call *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
 		e.turns.begin(call.TaskID)
-		for event, err := range e.AgentExecutor.Execute(ctx, call) {
+		for event, err := range e.Executor.Execute(ctx, call) {
 			if _, direct := event.(*a2a.Message); direct {
 				e.ledger.note(ctx, call.Message.ID, func(r *Record) { r.Replied++ })
 			}
@@ -104,7 +106,8 @@ func (e *takingTurns) Execute(ctx context.Context, call *a2asrv.ExecutorContext)
 
 // Cleanup implements [a2asrv.AgentExecutionCleaner]. The SDK calls it once after each run, when a new
 // message would start another one. A cancellation, which has no message, is no turn.
-func (e *takingTurns) Cleanup(_ context.Context, call *a2asrv.ExecutorContext, _ a2a.SendMessageResult, _ error) {
+func (e *takingTurns) Cleanup(ctx context.Context, call *a2asrv.ExecutorContext, result a2a.SendMessageResult, err error) {
+	e.Executor.Cleanup(ctx, call, result, err)
 	if call.Message != nil {
 		e.turns.end(call.TaskID)
 	}
