@@ -36,11 +36,18 @@ func agent(t *testing.T, change func(*server.Config)) *httptest.Server {
 	if change != nil {
 		change(&cfg)
 	}
-	srv := httptest.NewServer(server.New(cfg))
+	finance, err := server.New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(finance)
 	t.Cleanup(func() {
 		close(stopping)
 		srv.CloseClientConnections()
 		srv.Close()
+		if err := finance.Close(); err != nil {
+			t.Error(err)
+		}
 	})
 	return srv
 }
