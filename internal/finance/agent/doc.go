@@ -2,6 +2,8 @@
 // reconciliation as a task and hands the report out as artifacts.
 //
 // A task is worked on in steps. A step may end the task, and may do so in an interrupted state: the next
-// message to the task starts the steps again with every message of the task at hand. So steps have no
-// memory of their own; what they did outside is theirs to do only once.
+// message to the task starts the steps again with every message of the task at hand.
+//
+// Each step is in a [Journal] before it is executed. A run finds those of the runs before it there, also after a
+// restart, and replays what they did instead of doing it again: see [StepKey] for what a step does outside.
 package agent

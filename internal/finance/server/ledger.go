@@ -34,7 +34,7 @@ type Record struct {
 	Bodies int `json:"bodies"`
 }
 
-// ledger counts messages for the life of the process.
+// ledger counts messages for the life of the process. It has nothing to do with the ledger that reconciliations post to.
 type ledger struct {
 	mu      sync.Mutex
 	order   []dedup.Key
