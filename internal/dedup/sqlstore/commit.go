@@ -102,4 +102,3 @@ func (c *commits) together(batch []*write) error {
 	}
 	return tx.Commit()
 }
-
