@@ -11,7 +11,6 @@ import (
 
 	"github.com/delegation-dev/delegation-operator/internal/dedup"
 	"github.com/delegation-dev/delegation-operator/internal/dedup/storetest"
-	"github.com/delegation-dev/delegation-operator/internal/testenv/postgres"
 )
 
 func closing(t *testing.T, s *Store, err error) *Store {
@@ -39,7 +38,7 @@ func TestSQLiteConformance(t *testing.T) {
 
 // The statements are those of production; the time is the callers', so that no test waits.
 func TestPostgresConformance(t *testing.T) {
-	url, schemas := postgres.Start(t).Database(t), 0
+	url, schemas := database(t), 0
 	admin := open(t, url)
 	storetest.Run(t, func(t *testing.T) storetest.Opener {
 		schemas++

@@ -24,7 +24,7 @@ func openAt(t *testing.T, url string) *Store {
 
 // A replica whose clock is wrong neither takes over a live row nor forgets one.
 func TestPostgresGoesByItsOwnClock(t *testing.T) {
-	url := postgres.Start(t).Database(t)
+	url := database(t)
 	key := dedup.Key{Principal: "orchestrator", MessageID: "m-71"}
 	skewed := func(by time.Duration) *dedup.Table {
 		return dedup.NewTable(openAt(t, url), dedup.WithRetention(24*time.Hour), dedup.WithLease(time.Minute),
@@ -52,9 +52,14 @@ func TestPostgresGoesByItsOwnClock(t *testing.T) {
 
 // Whatever the database's defaults are, a race has one winner and no errors, and commits are durable.
 func TestPostgresBringsItsOwnSession(t *testing.T) {
-	url := postgres.Start(t).Database(t)
-	run(t, open(t, url), "ALTER DATABASE test1 SET default_transaction_isolation = 'serializable'")
-	run(t, open(t, url), "ALTER DATABASE test1 SET synchronous_commit = 'off'")
+	url := database(t)
+	admin := open(t, url)
+	var name string
+	if err := admin.QueryRowContext(t.Context(), "SELECT current_database()").Scan(&name); err != nil {
+		t.Fatal(err)
+	}
+	run(t, admin, "ALTER DATABASE "+name+" SET default_transaction_isolation = 'serializable'")
+	run(t, admin, "ALTER DATABASE "+name+" SET synchronous_commit = 'off'")
 	s := openAt(t, url)
 	for setting, want := range map[string]string{"synchronous_commit": "on", "transaction_isolation": "read committed"} {
 		var got string
@@ -85,7 +90,7 @@ func TestPostgresBringsItsOwnSession(t *testing.T) {
 
 // A user that may only read and write rows can start a replica once the tables are there.
 func TestPostgresWithoutTheRightToMakeTables(t *testing.T) {
-	url := postgres.Start(t).Database(t)
+	url := database(t)
 	admin := open(t, url)
 	run(t, admin, "CREATE ROLE replica LOGIN")
 	asReplica := url + "&user=replica"

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/delegation-dev/delegation-operator/internal/dedup"
-	"github.com/delegation-dev/delegation-operator/internal/testenv/postgres"
 )
 
 // replicas open one empty database at the same moment; all have to serve it afterwards.
@@ -71,7 +70,7 @@ func TestSQLiteReplicasStartAtOnce(t *testing.T) {
 }
 
 func TestPostgresReplicasStartAtOnce(t *testing.T) {
-	url := postgres.Start(t).Database(t)
+	url := database(t)
 	openStore := func() (*Store, error) { return OpenPostgres(t.Context(), url) }
 	replicas(t, openStore)
 	wantNewerRefused(t, open(t, url), openStore)
