@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -66,7 +67,9 @@ func run(ctx context.Context, o options, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		report(out, clients, bare, through)
+		if _, err := io.WriteString(out, report(clients, bare, through)); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -97,18 +100,20 @@ func compare(ctx context.Context, o options, agent, proxy string, clients int) (
 	return bare, through, nil
 }
 
-func report(out io.Writer, clients int, bare, through sample) {
+func report(clients int, bare, through sample) string {
+	var out strings.Builder
 	rate := func(s sample) float64 { return float64(len(s.latencies)) / s.took.Seconds() }
-	fmt.Fprintf(out, "%d clients, %d messages each way\n", clients, len(bare.latencies))
-	fmt.Fprintf(out, "  %-8s %10s %10s %12s\n", "", "p50", "p99", "messages/s")
+	fmt.Fprintf(&out, "%d clients, %d messages each way\n", clients, len(bare.latencies))
+	fmt.Fprintf(&out, "  %-8s %10s %10s %12s\n", "", "p50", "p99", "messages/s")
 	for _, row := range []struct {
 		name string
 		sample
 	}{{"agent", bare}, {"proxy", through}} {
-		fmt.Fprintf(out, "  %-8s %10s %10s %12.0f\n", row.name, quantile(row.latencies, 50), quantile(row.latencies, 99), rate(row.sample))
+		fmt.Fprintf(&out, "  %-8s %10s %10s %12.0f\n", row.name, quantile(row.latencies, 50), quantile(row.latencies, 99), rate(row.sample))
 	}
-	fmt.Fprintf(out, "  %-8s %10s %10s %11.0f%%\n", "added", quantile(through.latencies, 50)-quantile(bare.latencies, 50),
+	fmt.Fprintf(&out, "  %-8s %10s %10s %11.0f%%\n", "added", quantile(through.latencies, 50)-quantile(bare.latencies, 50),
 		quantile(through.latencies, 99)-quantile(bare.latencies, 99), 100*rate(through)/rate(bare))
+	return out.String()
 }
 
 func quantile(list []time.Duration, percent int) time.Duration {

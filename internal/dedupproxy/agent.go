@@ -97,7 +97,7 @@ func (a asker) rpc(ctx context.Context, method string, params map[string]any) (r
 	}
 	got := reading{whole: whole}
 	var envelope struct{ Result, Error json.RawMessage }
-	if !isJSON(whole.header) || decode(whole.body, &envelope) != nil {
+	if !isJSON(whole.header) || !decodes(whole.body, &envelope) {
 		return got, nil
 	}
 	switch {
@@ -135,7 +135,7 @@ func (a asker) rest(ctx context.Context, operation string, query url.Values) (re
 	var shape struct {
 		Error json.RawMessage
 	}
-	if !isJSON(whole.header) || first(whole.body) != '{' || decode(whole.body, &shape) != nil {
+	if !isJSON(whole.header) || first(whole.body) != '{' || !decodes(whole.body, &shape) {
 		return got, nil
 	}
 	switch {
@@ -163,12 +163,12 @@ func (a asker) exchange(ctx context.Context, method string, out *http.Request) (
 	if err != nil {
 		return answer{}, fmt.Errorf("%s: %w", method, err)
 	}
+	defer func() { _ = resp.Body.Close() }() // what was read can't be taken back
 	return a.proxy.readAnswer(resp)
 }
 
-// readAnswer reads a response to its end, and closes it.
+// readAnswer reads a response to its end.
 func (p *Proxy) readAnswer(resp *http.Response) (answer, error) {
-	defer func() { _ = resp.Body.Close() }() // what was read can't be taken back
 	body, err := io.ReadAll(io.LimitReader(resp.Body, p.MaxResponse+1))
 	if err == nil && int64(len(body)) > p.MaxResponse {
 		err = errLarge

@@ -104,7 +104,7 @@ func readRPC(body []byte) (*call, error) {
 		Method json.RawMessage `json:"method"`
 		Params json.RawMessage `json:"params"`
 	}
-	if decode(body, &envelope) != nil {
+	if !decodes(body, &envelope) {
 		return nil, nil // no agent can read it
 	}
 	method := text(envelope.Method)
@@ -126,7 +126,7 @@ func checkBatch(body []byte) error {
 	var elements []struct {
 		Method json.RawMessage `json:"method"`
 	}
-	if decode(body, &elements) != nil {
+	if !decodes(body, &elements) {
 		return nil
 	}
 	for _, e := range elements {
@@ -163,13 +163,13 @@ type wireMessage struct {
 func (c *call) read(params []byte) (*call, error) {
 	var req request
 	var msg wireMessage
-	if decode(params, &req) != nil {
+	if !decodes(params, &req) {
 		if c.rpc {
 			return nil, nil
 		}
 		return nil, errNotJSON
 	}
-	if first(req.Message) != '{' || decode(req.Message, &msg) != nil {
+	if first(req.Message) != '{' || !decodes(req.Message, &msg) {
 		return nil, nil
 	}
 	c.tenant = text(req.Tenant)
@@ -216,6 +216,9 @@ func either(a, b json.RawMessage) json.RawMessage {
 func decode(body []byte, into any) error {
 	return json.NewDecoder(bytes.NewReader(unmarked(body))).Decode(into)
 }
+
+// decodes reports whether decode found what was wanted.
+func decodes(body []byte, into any) bool { return decode(body, into) == nil }
 
 // first is the first byte of a body that is no white space; 0 for an empty one.
 func first(body []byte) byte {

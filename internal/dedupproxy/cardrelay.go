@@ -118,6 +118,7 @@ func (c *cardRelay) modify(resp *http.Response) error {
 		return nil
 	}
 	document, err := readCard(resp)
+	_ = resp.Body.Close() // what was read can't be taken back
 	if err != nil {
 		return err
 	}
@@ -158,7 +159,6 @@ func unwrap(k kind, document []byte) (inner []byte, envelope map[string]json.Raw
 }
 
 func readCard(resp *http.Response) ([]byte, error) {
-	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxCard+1))
 	if err == nil && len(body) > maxCard {
 		err = fmt.Errorf("agent card: %w", errLarge)
@@ -291,6 +291,7 @@ func (c *cardRelay) restPaths(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNoCard, err)
 	}
+	defer func() { _ = resp.Body.Close() }()
 	document, err := readCard(resp)
 	switch {
 	case err != nil:

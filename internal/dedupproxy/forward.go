@@ -87,12 +87,12 @@ func (x *exchange) send(out *http.Request) *http.Response {
 	if isStream(resp.Header) {
 		return x.stream(resp, start)
 	}
+	defer func() { _ = resp.Body.Close() }()
 	whole, err := x.proxy.readAnswer(resp)
 	x.waitedSince(start)
 	if err != nil {
 		return x.unproved(x.cause(err), nil)
 	}
-	whole.header = resp.Header
 	return x.settle(whole)
 }
 

@@ -99,7 +99,7 @@ type fileKeys struct {
 
 // VerifySignature implements oidc.KeySet.
 func (f *fileKeys) VerifySignature(_ context.Context, jwt string) ([]byte, error) {
-	signed, err := jose.ParseSigned(jwt, algorithms)
+	signed, err := jose.ParseSignedCompact(jwt, algorithms)
 	if err != nil {
 		return nil, err
 	}
