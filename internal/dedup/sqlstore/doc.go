@@ -10,9 +10,10 @@
 // # SQLite
 //
 // For one machine, also for several processes on it. The file must not be on a network file system: the
-// write-ahead log needs shared memory. Every write reaches the disk before its call returns
-// (synchronous=FULL), so that a bound row survives the loss of power. Leases and expiry go by the
-// callers' clock, which the processes of one machine share.
+// write-ahead log needs shared memory. A row is on the disk before Insert or Hold returns, so that no copy
+// leaves that the loss of power could make forgotten. Bind and Release survive the death of the process at
+// once, and the loss of power with the next of the former: a row that comes back open is one to be looked up,
+// never one to be sent anew. Leases and expiry go by the callers' clock, which the processes of one machine share.
 //
 // # PostgreSQL
 //

@@ -74,8 +74,9 @@ func (d *sqliteDB) prepare(ctx context.Context, statement string) (*sql.Stmt, er
 	return d.Writer.PrepareContext(ctx, strings.ReplaceAll(statement, "$", "?"))
 }
 
+// exec runs Bind's and Release's statements, see the package's comment.
 func (d *sqliteDB) exec(ctx context.Context, prepared *sql.Stmt, args ...any) (sql.Result, error) {
-	return d.commits.exec(ctx, prepared, args...)
+	return d.commits.exec(ctx, false, prepared, args...)
 }
 
 func (d *sqliteDB) insert(ctx context.Context, id []byte, claim dedup.Claim) (*dedup.Row, bool, error) {
@@ -90,7 +91,7 @@ func (d *sqliteDB) insert(ctx context.Context, id []byte, claim dedup.Claim) (*d
 		return nil, false, err
 	}
 	row := &dedup.Row{Digest: claim.Digest, Owner: claim.Owner, Lease: claim.Now.Add(claim.Lease), Expires: claim.Now.Add(claim.Retention)}
-	n, err := affected(d.commits.exec(ctx, d.insertion, id, readable(claim.Key.Principal), readable(claim.Key.MessageID),
+	n, err := affected(d.commits.exec(ctx, true, d.insertion, id, readable(claim.Key.Principal), readable(claim.Key.MessageID),
 		claim.Digest, claim.Owner, row.Lease.UnixMicro(), row.Expires.UnixMicro(), now))
 	if err != nil || n == 0 {
 		return nil, false, err
@@ -100,10 +101,10 @@ func (d *sqliteDB) insert(ctx context.Context, id []byte, claim dedup.Claim) (*d
 
 func (d *sqliteDB) hold(ctx context.Context, id []byte, claim dedup.Claim) (sql.Result, error) {
 	now := claim.Now
-	return d.commits.exec(ctx, d.holding, id, claim.Digest, claim.Owner,
+	return d.commits.exec(ctx, true, d.holding, id, claim.Digest, claim.Owner,
 		now.Add(claim.Lease).UnixMicro(), now.Add(claim.Retention).UnixMicro(), now.UnixMicro())
 }
 
 func (d *sqliteDB) expire(ctx context.Context, now time.Time, limit int) (sql.Result, error) {
-	return d.commits.exec(ctx, d.gc, now.UnixMicro(), limit)
+	return d.commits.exec(ctx, true, d.gc, now.UnixMicro(), limit)
 }

@@ -46,6 +46,40 @@ func TestSQLiteIsDurable(t *testing.T) {
 	}
 }
 
+// What must not be forgotten when power is lost is on the disk before its call returns.
+func TestSQLiteWaitsForTheDisk(t *testing.T) {
+	const normal, full = 1, 2
+	s, err := OpenSQLite(filepath.Join(t.TempDir(), "x.db"))
+	closing(t, s, err)
+	ctx := t.Context()
+	claim := dedup.Claim{Key: dedup.Key{MessageID: "m-1"}, Digest: "d", Owner: "o", Now: time.Now(), Retention: time.Hour}
+	other := claim
+	other.Key.MessageID = "m-2"
+	insert := func(c dedup.Claim) func() error {
+		return func() error { _, _, err := s.Insert(ctx, c); return err }
+	}
+	for i, step := range []struct {
+		name string
+		do   func() error
+		want int
+	}{
+		{"insert", insert(claim), full},
+		{"hold", func() error { _, err := s.Hold(ctx, claim); return err }, full},
+		{"bind", func() error { return s.Bind(ctx, claim.Key, dedup.Binding{TaskID: "t"}) }, normal},
+		{"insert after bind", insert(other), full},
+		{"release", func() error { return s.Release(ctx, other.Key, "o") }, normal},
+		{"expire", func() error { _, err := s.Expire(ctx, time.Now(), 1); return err }, full},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		var got int
+		if err := s.dialect.(*sqliteDB).Writer.QueryRowContext(ctx, "PRAGMA synchronous").Scan(&got); err != nil || got != step.want {
+			t.Errorf("%d %s: synchronous is %d, %v, want %d", i+1, step.name, got, err, step.want)
+		}
+	}
+}
+
 func TestSQLiteNeedsAFile(t *testing.T) {
 	for _, path := range []string{"", ":memory:", "file:x.db", filepath.Join(t.TempDir(), "missing", "x.db")} {
 		if s, err := OpenSQLite(path); err == nil {
