@@ -126,10 +126,15 @@ func (r *DelegationReconciler) follow(s *scope, a outbox.Follow) ctrl.Result {
 		r.Courier.Recorded(s.delegation.UID, s.result)
 	}
 	updates := s.agent.updates
-	r.Follower.Track(follow.Subject{
-		Key: s.key(), TaskID: a.TaskID, Agent: s.agent.client, AgentID: s.agent.id, Limits: s.agent.limits,
+	subject := follow.Subject{
+		Key: s.key(), TaskID: a.TaskID, State: s.delegation.Status.State,
+		Agent: s.agent.client, AgentID: s.agent.id, AgentName: s.delegation.Spec.AgentRef.Name, Limits: s.agent.limits,
 		MinInterval: updates.PollInterval.Duration,
 		MaxInterval: max(updates.MaxPollInterval.Duration, updates.PollInterval.Duration),
-	})
+	}
+	if s.agent.streams {
+		subject.Streams = s.agent.client
+	}
+	r.Follower.Track(subject)
 	return r.at(a.Until)
 }
