@@ -20,7 +20,7 @@ func FuzzEvents(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stream []byte, size uint8) {
 		whole, pieces := split(t, stream, len(stream)), split(t, stream, max(int(size), 1))
 		if !slices.EqualFunc(whole, pieces, func(a, b event) bool { return bytes.Equal(a.data, b.data) && a.cut == b.cut }) {
-			t.Errorf("%q in one piece, %q in pieces of %d", whole, pieces, size)
+			t.Errorf("%v in one piece, %v in pieces of %d", whole, pieces, size)
 		}
 	})
 }

@@ -48,7 +48,9 @@ const (
 	artifactEvent = `data: {"jsonrpc":"2.0","id":"%s","result":{"artifactUpdate":{"taskId":"t-1","artifact":{"artifactId":"a"},"append":true}}}` + "\n\n"
 )
 
-func streamHeader() http.Header { return http.Header{"Content-Type": {"text/event-stream; charset=utf-8"}} }
+func streamHeader() http.Header {
+	return http.Header{"Content-Type": {"text/event-stream; charset=utf-8"}}
+}
 
 // streaming returns an agent whose stream is these pieces, each flushed by itself.
 func streaming(pieces ...string) func(*testing.T) *agent {
