@@ -31,10 +31,10 @@ type Subject struct {
 	TaskID string
 	// State is what the task is known to be in.
 	State v1alpha1.TaskState
-	// Agent, its id, the name of its RemoteAgent and its limits.
+	// Agent, its name, its id and its limits.
 	Agent     Agent
+	AgentName types.NamespacedName
 	AgentID   types.UID
-	AgentName string
 	Limits    courier.Limits
 	// Streams is where the task is listened to; nil for an agent that is only asked.
 	Streams Streamer
@@ -45,7 +45,11 @@ type Subject struct {
 // Timeout bounds one look at a task.
 const Timeout = 30 * time.Second
 
-const growth = 1.5
+const (
+	growth = 1.5
+	// newsGap is the least time between two pieces of news of a task that goes on.
+	newsGap = time.Second
+)
 
 // Follower keeps tasks fresh.
 type Follower struct {
@@ -69,6 +73,8 @@ type track struct {
 	// notBefore is the earliest time of the next look, and hinted whether something came that may be news.
 	notBefore time.Time
 	hinted    bool
+	// told is when news was last delivered.
+	told time.Time
 }
 
 // signature is what has to differ for a look at a task to be news.
@@ -176,6 +182,14 @@ func (f *Follower) seen(uid types.UID, t *track, ex outbox.Exchange) {
 		f.streams.observe(t.taskOf(), ex.Task.State)
 	}
 	news := ex.Outcome != outbox.Accepted || sign(ex.Task) != t.seen
+	if news && f.early(t, ex) {
+		next := newsGap
+		if t.hinted {
+			next = f.untilNext(t)
+		}
+		f.queue.AddAfter(uid, next)
+		return
+	}
 	switch {
 	case ex.Outcome == outbox.Accepted && news:
 		t.seen, t.interval = sign(ex.Task), t.MinInterval
@@ -187,8 +201,11 @@ func (f *Follower) seen(uid types.UID, t *track, ex outbox.Exchange) {
 		t.seen = signature{}
 		t.interval = min(time.Duration(float64(t.interval)*growth), t.MaxInterval)
 	}
-	if news && !f.deliver(t.Key, &outbox.Result{Call: outbox.CallGet, Exchange: ex}) {
-		t.seen = signature{}
+	if news {
+		t.told = f.clock.Now()
+		if !f.deliver(t.Key, &outbox.Result{Call: outbox.CallGet, Exchange: ex}) {
+			t.seen = signature{}
+		}
 	}
 	if ex.RetryAfter > 0 {
 		t.notBefore = f.clock.Now().Add(ex.RetryAfter)
@@ -198,6 +215,13 @@ func (f *Follower) seen(uid types.UID, t *track, ex outbox.Exchange) {
 		next = f.untilNext(t)
 	}
 	f.queue.AddAfter(uid, next)
+}
+
+// early reports whether news is to wait, since each is a write: that of a task which goes on, right after other news. A look
+// after the gap brings the newest of it.
+func (f *Follower) early(t *track, ex outbox.Exchange) bool {
+	goesOn := ex.Outcome == outbox.Accepted && !ex.Task.State.Terminal() && !ex.Task.State.Interrupted()
+	return goesOn && !t.told.IsZero() && f.clock.Since(t.told) < newsGap
 }
 
 // pause is how long to leave a task alone that nothing is heard of. One with a stream is looked at all the same, since a

@@ -19,10 +19,10 @@ func (s *streams) heard(e *stream) {
 	if e.open.IsZero() {
 		e.open = s.clock.Now()
 		e.lane.open++
-		metrics.Streams(e.lane.namespace, e.lane.name, e.lane.open)
+		metrics.Streams(e.lane.name.Namespace, e.lane.name.Name, e.lane.open)
 	}
 	s.mu.Unlock()
-	metrics.Hint(e.lane.namespace, e.lane.name, metrics.SourceStream)
+	metrics.Hint(e.lane.name.Namespace, e.lane.name.Name, metrics.SourceStream)
 	s.hint(e.key.agent, e.key.task)
 }
 
@@ -57,7 +57,7 @@ func (s *streams) release(e *stream) time.Duration {
 	lived := s.clock.Since(e.open)
 	e.open = time.Time{}
 	e.lane.open--
-	metrics.Streams(e.lane.namespace, e.lane.name, e.lane.open)
+	metrics.Streams(e.lane.name.Namespace, e.lane.name.Name, e.lane.open)
 	return lived
 }
 
@@ -91,6 +91,6 @@ func (s *streams) rest(lane *streamLane, until time.Time) {
 func (s *streams) tidy(agent types.UID, lane *streamLane) {
 	if lane.tasks == 0 && lane.taken == 0 && s.lanes[agent] == lane {
 		delete(s.lanes, agent)
-		metrics.Streams(lane.namespace, lane.name, -1)
+		metrics.Streams(lane.name.Namespace, lane.name.Name, -1)
 	}
 }

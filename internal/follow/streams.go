@@ -51,7 +51,7 @@ type streams struct {
 
 // streamLane is what an agent's streams have in common.
 type streamLane struct {
-	namespace, name string
+	name types.NamespacedName
 	// tasks counts those that are followed, taken the places in use and open the streams that the agent opened.
 	tasks, taken, open int
 	limit              int
@@ -117,7 +117,7 @@ func (s *streams) want(sub *Subject) {
 func (s *streams) add(sub *Subject) *stream {
 	lane := s.lanes[sub.AgentID]
 	if lane == nil {
-		lane = &streamLane{namespace: sub.Key.Namespace, name: sub.AgentName, waiting: map[*stream]bool{}}
+		lane = &streamLane{name: sub.AgentName, waiting: map[*stream]bool{}}
 		s.lanes[sub.AgentID] = lane
 	}
 	s.born++
@@ -232,7 +232,7 @@ func (s *streams) begin(e *stream) {
 	s.taken++
 	e.lane.taken++
 	if e.tried {
-		metrics.Reconnect(e.lane.namespace, e.lane.name)
+		metrics.Reconnect(e.lane.name.Namespace, e.lane.name.Name)
 	}
 	e.tried = true
 	ctx, end := context.WithCancel(s.ctx)
@@ -248,7 +248,7 @@ func (s *streams) run(ctx context.Context, e *stream, agent Streamer, limits cou
 		ex = agent.Subscribe(ctx, e.key.task, func() { s.heard(e) })
 	}
 	if s.ended(ctx, e, agent, ex) {
-		metrics.Hint(e.lane.namespace, e.lane.name, metrics.SourceStreamEnd)
+		metrics.Hint(e.lane.name.Namespace, e.lane.name.Name, metrics.SourceStreamEnd)
 		s.hint(e.key.agent, e.key.task)
 	}
 }

@@ -92,7 +92,7 @@ func (s *speaker) gaps(since time.Time) []time.Duration {
 // listened is a subject whose task is listened to.
 func listened(name, taskID string, a follow.Agent, s follow.Streamer) follow.Subject {
 	out := subject(name, a)
-	out.TaskID, out.State, out.Streams, out.AgentName = taskID, v1alpha1.TaskStateWorking, s, "finance"
+	out.TaskID, out.State, out.Streams, out.AgentName = taskID, v1alpha1.TaskStateWorking, s, types.NamespacedName{Namespace: "books", Name: "finance"}
 	return out
 }
 
