@@ -74,6 +74,9 @@ func (p *Pool) Run(agent types.UID, limits Limits, work func(context.Context)) b
 // Turn waits until a call to an agent may begin by its pace, for a call that takes none of its places: one that lasts and
 // is bounded elsewhere. The error is that of ctx, or says that Drain has begun.
 func (p *Pool) Turn(ctx context.Context, agent types.UID, limits Limits) error {
+	if err := p.open.Err(); err != nil {
+		return err
+	}
 	p.mu.Lock()
 	pace := p.lane(agent, limits).pace
 	p.mu.Unlock()

@@ -51,10 +51,8 @@ func readFrame(body io.Reader) (bool, error) {
 		return false, io.ErrUnexpectedEOF
 	}
 	var e a2apb.StreamResponse
-	if proto.Unmarshal(data, &e) != nil {
-		return true, nil
-	}
-	return e.GetArtifactUpdate() == nil, nil
+	unread := proto.Unmarshal(data, &e) != nil
+	return unread || e.GetArtifactUpdate() == nil, nil
 }
 
 // ending reads the status that a stream ended with.

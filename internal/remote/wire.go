@@ -134,7 +134,7 @@ func (w *wire) try(ctx context.Context, p parcel) (evidence, *response, bool) {
 		return ev, nil, false
 	}
 	req.Header = header
-	resp, err := w.transport.RoundTrip(req)
+	resp, err := w.transport.RoundTrip(req) //nolint:bodyclose // response.close does
 	if err != nil {
 		ev.err, ev.written = err, seen.wrote(g)
 		ev.reason = seen.failure(ctx, g, ev.written)
