@@ -51,6 +51,8 @@ type agentView struct {
 	client  *remote.Client
 	limits  courier.Limits
 	updates v1alpha1.Updates
+	// streams says that tasks are listened to.
+	streams bool
 }
 
 // view returns the agent that a Delegation names. What keeps it from being used is in the view; an error is to be retried.
@@ -94,6 +96,7 @@ func contractOf(ra *v1alpha1.RemoteAgent) agentView {
 		id:      ra.UID,
 		limits:  courier.Limits{InFlight: int(ra.Spec.Delivery.MaxInFlight), PerSecond: int(ra.Spec.Delivery.RequestsPerSecond)},
 		updates: ra.Spec.Updates,
+		streams: listens(ra),
 	}
 	v.Lookup = ra.Spec.Contract.TaskLookup.Mode
 	v.Settle = ra.Spec.Contract.TaskLookup.Settle.Duration
@@ -104,6 +107,17 @@ func contractOf(ra *v1alpha1.RemoteAgent) agentView {
 		v.Deduplicates, v.Retention = true, d.Retention.Duration
 	}
 	return v
+}
+
+// listens reports whether an agent's tasks are listened to.
+func listens(ra *v1alpha1.RemoteAgent) bool {
+	switch ra.Spec.Updates.Mode {
+	case v1alpha1.UpdatesSubscribe:
+		return true
+	case v1alpha1.UpdatesPoll:
+		return false
+	}
+	return ra.Status.Card != nil && ra.Status.Card.Streaming
 }
 
 // connect gives the view its client.

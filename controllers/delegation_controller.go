@@ -10,6 +10,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -126,10 +127,16 @@ func (r *DelegationReconciler) follow(s *scope, a outbox.Follow) ctrl.Result {
 		r.Courier.Recorded(s.delegation.UID, s.result)
 	}
 	updates := s.agent.updates
-	r.Follower.Track(follow.Subject{
-		Key: s.key(), TaskID: a.TaskID, Agent: s.agent.client, AgentID: s.agent.id, Limits: s.agent.limits,
+	subject := follow.Subject{
+		Key: s.key(), TaskID: a.TaskID, State: s.delegation.Status.State,
+		Agent: s.agent.client, AgentID: s.agent.id, Limits: s.agent.limits,
+		AgentName:   types.NamespacedName{Namespace: s.delegation.Namespace, Name: s.delegation.Spec.AgentRef.Name},
 		MinInterval: updates.PollInterval.Duration,
 		MaxInterval: max(updates.MaxPollInterval.Duration, updates.PollInterval.Duration),
-	})
+	}
+	if s.agent.streams {
+		subject.Streams = s.agent.client
+	}
+	r.Follower.Track(subject)
 	return r.at(a.Until)
 }

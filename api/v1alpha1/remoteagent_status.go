@@ -61,6 +61,10 @@ type CardStatus struct {
 	// +optional
 	// +listType=atomic
 	Interfaces []CardInterface `json:"interfaces,omitempty"`
+	// Streaming says that the agent takes subscriptions to its tasks.
+	//
+	// +optional
+	Streaming bool `json:"streaming,omitempty"`
 	// Skills are the ids of the agent's skills.
 	//
 	// +optional

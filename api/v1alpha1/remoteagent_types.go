@@ -219,7 +219,7 @@ type Delivery struct {
 	// +kubebuilder:default="30s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('1h')",message="attemptTimeout must be from 100ms to 1h"
 	AttemptTimeout metav1.Duration `json:"attemptTimeout,omitzero"`
-	// MaxInFlight bounds the calls that are out to the agent at once.
+	// MaxInFlight bounds the calls that are out to the agent at once, and apart from these the streams that are open.
 	//
 	// +optional
 	// +kubebuilder:default=16
@@ -235,9 +235,32 @@ type Delivery struct {
 	RequestsPerSecond int32 `json:"requestsPerSecond,omitempty"`
 }
 
+// UpdateMode says how the operator hears that a task may have changed. Whatever it hears, it asks the agent what is true.
+//
+// +kubebuilder:validation:Enum=Auto;Poll;Subscribe
+type UpdateMode string
+
+// The ways of hearing from an agent.
+const (
+	// UpdatesAuto: streams where the agent's card says streaming, else looks at intervals.
+	UpdatesAuto UpdateMode = "Auto"
+	// UpdatesPoll: looks at intervals only.
+	UpdatesPoll UpdateMode = "Poll"
+	// UpdatesSubscribe: streams, whatever the card says.
+	UpdatesSubscribe UpdateMode = "Subscribe"
+)
+
 // Updates says how tasks are followed.
 type Updates struct {
-	// PollInterval is the shortest time between two looks at one task, as a Go duration. It grows while nothing changes.
+	// Mode says how changes are heard of. With Auto tasks are subscribed to where the agent card says streaming; with
+	// Subscribe they are without its word, as for an endpoint that is given by hand; with Poll they are not. At most
+	// delivery.maxInFlight streams are open to the agent at once, next to its calls; the tasks beyond are polled.
+	//
+	// +optional
+	// +kubebuilder:default=Auto
+	Mode UpdateMode `json:"mode,omitempty"`
+	// PollInterval is the shortest time between two looks at one task that nothing was heard of, as a Go duration. It grows
+	// while nothing changes, and is maxPollInterval while the task has a stream.
 	//
 	// +optional
 	// +kubebuilder:default="2s"

@@ -44,6 +44,7 @@ type options struct {
 	metrics              string
 	probes               string
 	workers              int
+	maxStreams           int
 }
 
 func (o *options) bind(f *flag.FlagSet) {
@@ -53,6 +54,7 @@ func (o *options) bind(f *flag.FlagSet) {
 	f.StringVar(&o.metrics, "metrics-bind-address", "0", "Address of the metrics endpoint, such as 127.0.0.1:8080; 0 for none.")
 	f.StringVar(&o.probes, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz; 0 for none.")
 	f.IntVar(&o.workers, "workers", 8, "Delegations that are decided on at once. Calls to agents don't count: couriers make them.")
+	f.IntVar(&o.maxStreams, "max-streams", follow.DefaultMaxStreams, "Streams of task updates that are open at once, to all agents; 0 for none. Tasks beyond are polled.")
 }
 
 func newManager(cfg *rest.Config, o *options) (manager.Manager, error) {
@@ -100,7 +102,7 @@ func register(mgr manager.Manager, o *options) error {
 	wake := controllers.NewWake()
 	pool := courier.NewPool()
 	couriers := courier.New(pool, wall, wake.Add)
-	follower := follow.New(pool, wall, couriers.Deliver)
+	follower := follow.New(pool, wall, couriers.Deliver, follow.WithMaxStreams(o.maxStreams))
 	agents := &controllers.Agents{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Pool: pool}
 	delegations := &controllers.DelegationReconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("delegation-operator"),

@@ -64,6 +64,30 @@ func (p *Pool) Run(agent types.UID, limits Limits, work func(context.Context)) b
 	if p.open.Err() != nil {
 		return false
 	}
+	l := p.lane(agent, limits)
+	l.forgotten = false
+	l.waiting = append(l.waiting, work)
+	p.start(l)
+	return true
+}
+
+// Turn waits until a call to an agent may begin by its pace, for a call that takes none of its places: one that lasts and
+// is bounded elsewhere. The error is that of ctx, or says that Drain has begun.
+func (p *Pool) Turn(ctx context.Context, agent types.UID, limits Limits) error {
+	if err := p.open.Err(); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	pace := p.lane(agent, limits).pace
+	p.mu.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(p.open, cancel)()
+	return pace.Wait(ctx)
+}
+
+// lane returns the queue of an agent, with these limits from now on. The caller holds the lock.
+func (p *Pool) lane(agent types.UID, limits Limits) *lane {
 	l := p.agents[agent]
 	if l == nil {
 		l = &lane{agent: agent, limits: limits, pace: rate.NewLimiter(limits.pace())}
@@ -75,10 +99,7 @@ func (p *Pool) Run(agent types.UID, limits Limits, work func(context.Context)) b
 		l.pace.SetLimit(limit)
 		l.pace.SetBurst(burst)
 	}
-	l.forgotten = false
-	l.waiting = append(l.waiting, work)
-	p.start(l)
-	return true
+	return l
 }
 
 // start begins as much waiting work as the limit allows. The caller holds the lock.

@@ -5,6 +5,7 @@ package courier_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -272,4 +273,28 @@ func TestChangedRateAfterARest(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A turn is one of the agent's calls by its pace and takes none of its places, and nobody gets one once the pool drains.
+func TestTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, l := courier.NewPool(), newLog()
+		one := courier.Limits{InFlight: 1, PerSecond: 1}
+		start := time.Now()
+		p.Run(finance, one, l.gated("first"))
+		wantNames(t, l, "first")
+		if err := p.Turn(t.Context(), finance, one); err != nil || time.Since(start) != time.Second {
+			t.Errorf("a turn after %s: %v; want it after 1s, with the only place taken", time.Since(start), err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Millisecond, cancel)
+		if err := p.Turn(ctx, finance, one); !errors.Is(err, context.Canceled) {
+			t.Errorf("a turn that was given up: %v", err)
+		}
+		l.release()
+		ended(t, p)
+		if err := p.Turn(t.Context(), finance, one); err == nil {
+			t.Error("a turn while the pool drains")
+		}
+	})
 }

@@ -89,7 +89,7 @@ type desk struct {
 	refuse int
 }
 
-func newDesk(t *testing.T) *desk {
+func newDesk(t *testing.T, options ...follow.Option) *desk {
 	ctx, cancel := context.WithCancel(context.Background())
 	d := &desk{pool: courier.NewPool(), start: time.Now(), stop: cancel, ended: make(chan error, 1)}
 	d.Follower = follow.New(d.pool, clock.RealClock{}, func(key courier.Key, r *outbox.Result) bool {
@@ -98,7 +98,7 @@ func newDesk(t *testing.T) *desk {
 		d.delivered, d.keys = append(d.delivered, r), append(d.keys, key)
 		d.refuse--
 		return d.refuse < 0
-	})
+	}, options...)
 	go func() { d.ended <- d.Start(ctx) }()
 	t.Cleanup(func() { d.close(t) })
 	return d

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
+	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/internal/courier"
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
 )
@@ -28,10 +29,15 @@ type Agent interface {
 type Subject struct {
 	Key    courier.Key
 	TaskID string
-	// Agent, its id and its limits.
-	Agent   Agent
-	AgentID types.UID
-	Limits  courier.Limits
+	// State is what the task is known to be in.
+	State v1alpha1.TaskState
+	// Agent, its name, its id and its limits.
+	Agent     Agent
+	AgentName types.NamespacedName
+	AgentID   types.UID
+	Limits    courier.Limits
+	// Streams is where the task is listened to; nil for an agent that is only asked.
+	Streams Streamer
 	// MinInterval and MaxInterval bound the time between two looks. It grows while nothing changes.
 	MinInterval, MaxInterval time.Duration
 }
@@ -39,9 +45,13 @@ type Subject struct {
 // Timeout bounds one look at a task.
 const Timeout = 30 * time.Second
 
-const growth = 1.5
+const (
+	growth = 1.5
+	// newsGap is the least time between two pieces of news of a task that goes on.
+	newsGap = time.Second
+)
 
-// Follower polls tasks.
+// Follower keeps tasks fresh.
 type Follower struct {
 	pool    *courier.Pool
 	deliver func(courier.Key, *outbox.Result) bool
@@ -51,6 +61,8 @@ type Follower struct {
 	tracked map[types.UID]*track
 	// byTask has those that follow one task: a Delegation's and its continuations'.
 	byTask map[taskOf]map[types.UID]bool
+	// streams is asked and told while mu is held, and never the other way round.
+	streams *streams
 }
 
 type track struct {
@@ -61,6 +73,8 @@ type track struct {
 	// notBefore is the earliest time of the next look, and hinted whether something came that may be news.
 	notBefore time.Time
 	hinted    bool
+	// told is when news was last delivered.
+	told time.Time
 }
 
 // signature is what has to differ for a look at a task to be news.
@@ -73,11 +87,16 @@ type signature struct {
 // New returns a follower that makes its calls in a pool and reports through deliver, which returns false for news that it
 // could not take; it is told again. Once Drop returned, deliver is not called for that Delegation any more. It must not
 // call the follower itself.
-func New(pool *courier.Pool, clk clock.WithTicker, deliver func(courier.Key, *outbox.Result) bool) *Follower {
-	return &Follower{
+func New(pool *courier.Pool, clk clock.WithTicker, deliver func(courier.Key, *outbox.Result) bool, options ...Option) *Follower {
+	f := &Follower{
 		pool: pool, deliver: deliver, clock: clk, tracked: map[types.UID]*track{}, byTask: map[taskOf]map[types.UID]bool{},
 		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.UID]{Name: "follow", Clock: clk}),
 	}
+	f.streams = newStreams(pool, clk, f.Hint)
+	for _, set := range options {
+		set(f)
+	}
+	return f
 }
 
 // Track follows a task from now on. Calling it again renews what is known of the agent and changes no timing.
@@ -86,11 +105,13 @@ func (f *Follower) Track(s Subject) {
 	defer f.mu.Unlock()
 	if t := f.tracked[s.Key.UID]; t != nil && t.taskOf() == s.taskOf() {
 		t.Subject = s
+		f.streams.want(&s)
 		return
 	}
 	f.forget(s.Key.UID)
 	t := &track{Subject: s, interval: s.MinInterval}
 	f.remember(t)
+	f.streams.want(&s)
 	f.queue.AddAfter(s.Key.UID, spread(t.interval))
 }
 
@@ -101,8 +122,14 @@ func (f *Follower) Drop(uid types.UID) {
 	f.forget(uid)
 }
 
-// Start looks at tasks until ctx ends.
+// Start looks at tasks and listens to them until ctx ends. No stream is left when it returns.
 func (f *Follower) Start(ctx context.Context) error {
+	listening := make(chan struct{})
+	go func() {
+		defer close(listening)
+		f.streams.serve(ctx)
+	}()
+	defer func() { <-listening }()
 	go func() {
 		<-ctx.Done()
 		f.queue.ShutDown()
@@ -151,7 +178,18 @@ func (f *Follower) seen(uid types.UID, t *track, ex outbox.Exchange) {
 	if f.tracked[uid] != t {
 		return
 	}
+	if ex.Outcome == outbox.Accepted {
+		f.streams.observe(t.taskOf(), ex.Task.State)
+	}
 	news := ex.Outcome != outbox.Accepted || sign(ex.Task) != t.seen
+	if news && f.early(t, ex) {
+		next := newsGap
+		if t.hinted {
+			next = f.untilNext(t)
+		}
+		f.queue.AddAfter(uid, next)
+		return
+	}
 	switch {
 	case ex.Outcome == outbox.Accepted && news:
 		t.seen, t.interval = sign(ex.Task), t.MinInterval
@@ -163,17 +201,37 @@ func (f *Follower) seen(uid types.UID, t *track, ex outbox.Exchange) {
 		t.seen = signature{}
 		t.interval = min(time.Duration(float64(t.interval)*growth), t.MaxInterval)
 	}
-	if news && !f.deliver(t.Key, &outbox.Result{Call: outbox.CallGet, Exchange: ex}) {
-		t.seen = signature{}
+	if news {
+		t.told = f.clock.Now()
+		if !f.deliver(t.Key, &outbox.Result{Call: outbox.CallGet, Exchange: ex}) {
+			t.seen = signature{}
+		}
 	}
 	if ex.RetryAfter > 0 {
 		t.notBefore = f.clock.Now().Add(ex.RetryAfter)
 	}
-	next := max(spread(t.interval), ex.RetryAfter)
+	next := max(spread(f.pause(t)), ex.RetryAfter)
 	if t.hinted {
 		next = f.untilNext(t)
 	}
 	f.queue.AddAfter(uid, next)
+}
+
+// early reports whether news is to wait, since each is a write: that of a task which goes on, right after other news. A look
+// after the gap brings the newest of it.
+func (f *Follower) early(t *track, ex outbox.Exchange) bool {
+	goesOn := ex.Outcome == outbox.Accepted && !ex.Task.State.Terminal() && !ex.Task.State.Interrupted()
+	return goesOn && !t.told.IsZero() && f.clock.Since(t.told) < newsGap
+}
+
+// pause is how long to leave a task alone that nothing is heard of. One with a stream is looked at all the same, since a
+// stream may be broken and not show it; when the stream is gone the looks begin anew with the shortest interval.
+func (f *Follower) pause(t *track) time.Duration {
+	if !f.streams.live(t.taskOf()) {
+		return t.interval
+	}
+	t.interval = t.MinInterval
+	return t.MaxInterval
 }
 
 func sign(t *outbox.Task) signature {

@@ -62,5 +62,6 @@ func (f *Follower) forget(uid types.UID) {
 	delete(f.byTask[key], uid)
 	if len(f.byTask[key]) == 0 {
 		delete(f.byTask, key)
+		f.streams.drop(key)
 	}
 }

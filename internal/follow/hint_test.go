@@ -5,10 +5,12 @@ package follow_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
 )
 
@@ -109,6 +111,33 @@ func TestHintDuringTheLastQuietLook(t *testing.T) {
 		d.wait(time.Second)
 		if got := d.results(); len(got) != 2 || got[1].Task.State != completed.Task.State {
 			t.Errorf("told %v", got)
+		}
+	})
+}
+
+// An agent that says something new all the time is heard, and told of once a second: each piece of news is a write. What
+// ends the wait is told at once.
+func TestNewsOfATaskThatGoesOnIsRationed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t)
+		ended := time.Now().Add(5300 * time.Millisecond)
+		a := &agent{answer: func(_ context.Context, n int) outbox.Exchange {
+			if !time.Now().Before(ended) {
+				return completed
+			}
+			return task(v1alpha1.TaskStateWorking, fmt.Sprint("step ", n), time.Time{})
+		}}
+		d.Track(subject("reconcile", a))
+		for range 60 {
+			d.Hint(financeUID, "t-1")
+			d.wait(100 * time.Millisecond)
+		}
+		got := d.results()
+		if len(got) < 6 || len(got) > 7 || got[len(got)-1].Task.State != v1alpha1.TaskStateCompleted {
+			t.Fatalf("told %d times of %d looks", len(got), a.count())
+		}
+		if late := time.Since(ended); late > time.Second {
+			t.Fatalf("the test took too long: %s", late)
 		}
 	})
 }

@@ -22,9 +22,31 @@ var (
 	duplicates = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "a2a_delegation_duplicate_tasks_total", Help: "Further tasks that an agent made of one message although it promised to deduplicate.",
 	}, []string{"namespace", "agent"})
+	streams = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "a2a_delegation_streams", Help: "Streams on which agents tell of changes to their tasks, open now.",
+	}, []string{"namespace", "agent"})
+	reconnects = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "a2a_delegation_stream_reconnects_total", Help: "Streams that were opened again for the same task, or tried to be.",
+	}, []string{"namespace", "agent"})
+	hints = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "a2a_delegation_hints_total", Help: "Hints that a task may have changed, by where they came from.",
+	}, []string{"namespace", "agent", "source"})
 )
 
-func init() { metrics.Registry.MustRegister(attempts, unsupported, duplicates) }
+// Source is where a hint came from.
+type Source string
+
+// The sources of hints.
+const (
+	// SourceStream: an event on a stream, or its begin.
+	SourceStream Source = "Stream"
+	// SourceStreamEnd: the end of a stream.
+	SourceStreamEnd Source = "StreamEnd"
+)
+
+func init() {
+	metrics.Registry.MustRegister(attempts, unsupported, duplicates, streams, reconnects, hints)
+}
 
 // Attempt counts one attempt and what it proved.
 func Attempt(namespace, agent string, ex outbox.Exchange) {
@@ -37,4 +59,21 @@ func Attempt(namespace, agent string, ex outbox.Exchange) {
 // Duplicates counts further tasks of one message.
 func Duplicates(namespace, agent string, n int) {
 	duplicates.WithLabelValues(namespace, agent).Add(float64(n))
+}
+
+// Streams sets how many streams are open to an agent. Below zero the agent is gone, and has no number any more.
+func Streams(namespace, agent string, n int) {
+	if n < 0 {
+		streams.DeleteLabelValues(namespace, agent)
+		return
+	}
+	streams.WithLabelValues(namespace, agent).Set(float64(n))
+}
+
+// Reconnect counts a stream that is opened again.
+func Reconnect(namespace, agent string) { reconnects.WithLabelValues(namespace, agent).Inc() }
+
+// Hint counts a hint.
+func Hint(namespace, agent string, from Source) {
+	hints.WithLabelValues(namespace, agent, string(from)).Inc()
 }

@@ -5,6 +5,7 @@ package remote
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 
@@ -21,6 +22,11 @@ type binding interface {
 	encode(call outbox.Call, params any) (parcel, error)
 	// decode reads the response to that request, or the lack of one.
 	decode(call outbox.Call, p parcel, ev evidence) answer
+	// streams reports whether a response is a stream by its headers.
+	streams(h http.Header) bool
+	// listen reads the stream that answers a subscription, and calls heard for each event that may be news, until it ends.
+	// The answer is the error that it ended with, or says in its reason how it broke off; it is empty for a clean end.
+	listen(p parcel, resp *http.Response, heard func()) answer
 }
 
 // spoken are the protocol bindings that this package speaks, the preferred first.

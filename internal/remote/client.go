@@ -35,8 +35,10 @@ type Network struct {
 type Limits struct {
 	// ResponseBytes is how much of one response is read, after decompression; 0 means 16 MiB.
 	ResponseBytes int64
-	// Connections is how many may be open at once; 0 means 32.
+	// Connections is how many may be open at once, and apart from these how many for streams; 0 means 32.
 	Connections int
+	// StreamIdle is how long a stream may be without a byte until it counts as dead; 0 means 2 minutes.
+	StreamIdle time.Duration
 }
 
 // Config describes an agent.
@@ -59,6 +61,7 @@ type Config struct {
 // Client is one agent. Its methods may be called at the same time, and each is bounded by its context only.
 type Client struct {
 	wire    *wire
+	streams streams
 	binding binding
 	tenant  string
 	dedup   bool
@@ -76,6 +79,9 @@ func New(c Config) (*Client, error) {
 	if c.Limits.ResponseBytes <= 0 {
 		c.Limits.ResponseBytes = defaultBodyBytes
 	}
+	if c.Limits.StreamIdle <= 0 {
+		c.Limits.StreamIdle = defaultStreamIdle
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -83,17 +89,22 @@ func New(c Config) (*Client, error) {
 	if bindingOf(c.Interface.ProtocolBinding) == a2a.TransportProtocolGRPC {
 		transport = newGRPCTransport
 	}
+	to := func(t *http.Transport) *wire {
+		return &wire{transport: t, url: u, authorize: c.Authorize, limit: c.Limits.ResponseBytes, now: c.Now}
+	}
 	return &Client{
-		wire: &wire{
-			transport: transport(c.DialContext, c.TLS, c.Limits.Connections),
-			url:       u, authorize: c.Authorize, limit: c.Limits.ResponseBytes, now: c.Now,
-		},
+		wire: to(transport(c.DialContext, c.TLS, c.Limits.Connections)),
+		// Streams have connections of their own: they are held for long, and HTTP/2 servers bound the streams of one.
+		streams: newStreams(to(transport(c.DialContext, c.TLS, c.Limits.Connections)), c.Limits.StreamIdle),
 		binding: dressing(c.Interface.ProtocolBinding, u), tenant: c.Interface.Tenant, dedup: c.Deduplicates,
 	}, nil
 }
 
-// Close drops the idle connections. Calls that are out end by themselves.
-func (c *Client) Close() { c.wire.transport.CloseIdleConnections() }
+// Close drops the idle connections and ends the streams; none is opened any more. Calls that are out end by themselves.
+func (c *Client) Close() {
+	c.wire.transport.CloseIdleConnections()
+	c.streams.close()
+}
 
 // request is one call as its caller wants it.
 type request struct {
@@ -105,9 +116,20 @@ type request struct {
 
 // exchange makes one call. The result is there when the outcome is Accepted, and has not been looked into.
 func (c *Client) exchange(ctx context.Context, r request) (json.RawMessage, outbox.Exchange) {
+	p, err := c.pack(r)
+	if err != nil {
+		return nil, notEncodable(err)
+	}
+	ev := c.wire.do(ctx, p)
+	a := c.binding.decode(r.call, p, ev)
+	return a.result, judge(ev, a, c.wire.now())
+}
+
+// pack dresses a call and adds the headers that all of them have.
+func (c *Client) pack(r request) (parcel, error) {
 	p, err := c.binding.encode(r.call, r.params)
 	if err != nil {
-		return nil, outbox.Exchange{Outcome: outbox.NotSent, Reason: ReasonRequestNotEncodable, Detail: private{}.cause(err)}
+		return parcel{}, err
 	}
 	p.header["User-Agent"] = []string{userAgent}
 	p.header[a2a.SvcParamVersion] = []string{string(a2a.Version)}
@@ -115,9 +137,11 @@ func (c *Client) exchange(ctx context.Context, r request) (json.RawMessage, outb
 		p.header[name] = values
 	}
 	p.notAfter, p.idempotent = r.notAfter, r.call != outbox.CallSend
-	ev := c.wire.do(ctx, p)
-	a := c.binding.decode(r.call, p, ev)
-	return a.result, judge(ev, a, c.wire.now())
+	return p, nil
+}
+
+func notEncodable(err error) outbox.Exchange {
+	return outbox.Exchange{Outcome: outbox.NotSent, Reason: ReasonRequestNotEncodable, Detail: private{}.cause(err)}
 }
 
 // sendHeader are the headers that only a message has.

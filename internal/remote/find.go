@@ -147,7 +147,7 @@ func (c *Client) page(ctx context.Context, q outbox.Query, token string) ([]outb
 // so to a caller without a name, which is no matter of wrong credentials.
 func unlisted(ex outbox.Exchange) outbox.Exchange {
 	switch ex.Reason {
-	case "MethodNotFound", "UnsupportedOperation", statusReason(http.StatusNotImplemented), unauthenticated.reason, permissionDenied.reason:
+	case ReasonMethodNotFound, "UnsupportedOperation", statusReason(http.StatusNotImplemented), unauthenticated.reason, permissionDenied.reason:
 		ex.Outcome, ex.Reason = outbox.Refused, ReasonLookupUnsupported
 	}
 	return ex

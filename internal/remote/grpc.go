@@ -20,7 +20,7 @@ import (
 // frameHead is the length of what stands before a gRPC message: a flag for compression and the message's length.
 const frameHead = 5
 
-// unary dresses requests as unary gRPC calls (A2A 1.0, section 10; gRPC over HTTP/2). It goes over this package's own wire
+// unary dresses requests as gRPC calls with one message (A2A 1.0, section 10; gRPC over HTTP/2). It goes over this package's own wire
 // and not through a gRPC client, which repeats a call by itself, keeps a failed connection's error for later calls, and
 // does not say whether a byte of the message left the process.
 //
@@ -30,7 +30,7 @@ type unary struct {
 	url *url.URL
 }
 
-// method is a call as the service has it.
+// method is a call as the service has it. One that answers with a stream has no out and no reduce.
 type method struct {
 	path   string
 	in     func() proto.Message
@@ -62,6 +62,9 @@ var methods = map[outbox.Call]method{
 		a2apb.A2AService_CancelTask_FullMethodName,
 		func() proto.Message { return &a2apb.CancelTaskRequest{} }, func() proto.Message { return &a2apb.Task{} },
 		func(m proto.Message) { strip(m.(*a2apb.Task)) },
+	},
+	callSubscribe: {
+		path: a2apb.A2AService_SubscribeToTask_FullMethodName, in: func() proto.Message { return &a2apb.SubscribeToTaskRequest{} },
 	},
 }
 
@@ -143,6 +146,9 @@ func unframe(call outbox.Call, body []byte) ([]byte, bool) {
 		return nil, false
 	}
 	m := methods[call]
+	if m.out == nil {
+		return nil, false
+	}
 	out := m.out()
 	if proto.Unmarshal(body[frameHead:], out) != nil {
 		return nil, false

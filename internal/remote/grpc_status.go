@@ -109,9 +109,9 @@ func (s grpcStatus) fault(call outbox.Call) fault {
 		return plain
 	case named:
 		return own
-	case s.code == codes.Unimplemented && call == outbox.CallFind:
+	case s.code == codes.Unimplemented && (call == outbox.CallFind || call == callSubscribe):
 		return rpcFaults[-32601]
-	case s.code == codes.NotFound && (call == outbox.CallGet || call == outbox.CallCancel):
+	case s.code == codes.NotFound && (call == outbox.CallGet || call == outbox.CallCancel || call == callSubscribe):
 		// A2A 1.0, section 5.4, has it for TaskNotFound alone; a service that is not there is UNIMPLEMENTED.
 		return rpcFaults[-32001]
 	case known:

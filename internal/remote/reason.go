@@ -75,6 +75,8 @@ const (
 	ReasonServerError = "ServerError"
 	// ReasonRequestRefused: an error that is not known by name, of a class that says that the request was not acted on.
 	ReasonRequestRefused = "RequestRefused"
+	// ReasonMethodNotFound: the agent has no such operation (JSON-RPC 2.0, section 5.1).
+	ReasonMethodNotFound = "MethodNotFound"
 	// ReasonTaskNotFound: the agent does not have the task (A2A 1.0, TaskNotFoundError).
 	ReasonTaskNotFound = "TaskNotFound"
 	// ReasonTaskNotCancelable: the task has ended (A2A 1.0, TaskNotCancelableError).

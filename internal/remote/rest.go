@@ -27,7 +27,7 @@ type rest struct {
 
 // encode implements binding. The tenant goes into the path and nowhere else: a field that the path binds is not part of
 // the body (google.api.http, in a2a.proto).
-func (b rest) encode(_ outbox.Call, params any) (parcel, error) {
+func (b rest) encode(call outbox.Call, params any) (parcel, error) {
 	switch r := params.(type) {
 	case *a2a.SendMessageRequest:
 		bare := *r
@@ -42,6 +42,10 @@ func (b rest) encode(_ outbox.Call, params any) (parcel, error) {
 		return b.get(b.locate(r.Tenant, "/tasks"), listQuery(r)), nil
 	case *a2a.CancelTaskRequest:
 		return b.post(b.locate(r.Tenant, "/tasks/"+segment(string(r.ID))+":cancel"), []byte("{}")), nil
+	case *a2a.SubscribeToTaskRequest:
+		p := b.get(b.locate(r.Tenant, "/tasks/"+segment(string(r.ID))+":subscribe"), url.Values{})
+		p.header.Set("Accept", accepted(call, p.header.Get("Accept")))
+		return p, nil
 	}
 	return parcel{}, errNoRequest
 }

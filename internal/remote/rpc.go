@@ -25,7 +25,7 @@ const rpcVersion = "2.0"
 var rpcFaults = map[int64]fault{
 	-32700: {outcome: outbox.Refused, reason: "ParseError"},
 	-32600: {outcome: outbox.Refused, reason: "InvalidRequest"},
-	-32601: {outcome: outbox.Refused, reason: "MethodNotFound"},
+	-32601: {outcome: outbox.Refused, reason: ReasonMethodNotFound},
 	-32602: {outcome: outbox.Refused, reason: "InvalidParams"},
 	-32603: {outcome: outbox.Ambiguous, reason: "InternalError"},
 	-32001: {outcome: outbox.Refused, reason: ReasonTaskNotFound},
@@ -58,7 +58,7 @@ func (b rpc) encode(call outbox.Call, params any) (parcel, error) {
 	}{rpcVersion, id, string(call), params})
 	return parcel{
 		method: http.MethodPost, url: b.url, body: body, id: id,
-		header: http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json"}},
+		header: http.Header{"Content-Type": {"application/json"}, "Accept": {accepted(call, "application/json")}},
 	}, err
 }
 

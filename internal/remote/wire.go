@@ -63,17 +63,42 @@ type evidence struct {
 	private
 }
 
-// do makes one exchange. net/http does not repeat a request by itself, not even one with an Idempotency-Key, because the
-// body can't be had twice. What may be repeated is repeated here: a request that met a connection which the server had
-// closed meanwhile, if no byte was written or the request is idempotent.
+// response is one whose body is still to be read. It has to be closed.
+type response struct {
+	*http.Response
+	gate *gate
+}
+
+// close ends the exchange. A response may come while the message is still being written: what has not left by now never
+// will.
+func (r *response) close() {
+	r.gate.seal()
+	// An error on close can't take back what was read.
+	_ = r.Body.Close()
+}
+
+// do makes one exchange.
 func (w *wire) do(ctx context.Context, p parcel) evidence {
+	ev, resp := w.open(ctx, p)
+	if resp != nil {
+		defer resp.close()
+		ev.read(ctx, resp.Response, w.limit)
+	}
+	return ev
+}
+
+// open makes one exchange up to the body of the response, which is nil where none came. net/http does not repeat a request
+// by itself, not even one with an Idempotency-Key, because the body can't be had twice. What may be repeated is repeated
+// here: a request that met a connection which the server had closed meanwhile, if no byte was written or the request is
+// idempotent.
+func (w *wire) open(ctx context.Context, p parcel) (evidence, *response) {
 	for try := 1; ; try++ {
 		if err := w.expired(p); err != nil {
-			return evidence{err: err, reason: ReasonAttemptExpired}
+			return evidence{err: err, reason: ReasonAttemptExpired}, nil
 		}
-		ev, stale := w.try(ctx, p)
-		if !stale || try == maxStale || ctx.Err() != nil || ev.written && !p.idempotent {
-			return ev
+		ev, resp, stale := w.try(ctx, p)
+		if resp != nil || !stale || try == maxStale || ctx.Err() != nil || ev.written && !p.idempotent {
+			return ev, resp
 		}
 		// The other idle connections are as old.
 		w.transport.CloseIdleConnections()
@@ -87,10 +112,10 @@ func (w *wire) expired(p parcel) error {
 	return nil
 }
 
-func (w *wire) try(ctx context.Context, p parcel) (evidence, bool) {
+func (w *wire) try(ctx context.Context, p parcel) (evidence, *response, bool) {
 	header, secrets, err := w.dress(ctx, p.header)
 	if err != nil {
-		return evidence{err: err, reason: ReasonCredentialsUnavailable}, false
+		return evidence{err: err, reason: ReasonCredentialsUnavailable}, nil, false
 	}
 	ev := evidence{private: private{secrets: secrets, request: p.body}}
 	if p.plain != nil {
@@ -106,21 +131,17 @@ func (w *wire) try(ctx context.Context, p parcel) (evidence, bool) {
 	req, err := p.request(httptrace.WithClientTrace(ctx, seen.trace()), g)
 	if err != nil {
 		ev.err, ev.reason = err, ReasonRequestNotEncodable
-		return ev, false
+		return ev, nil, false
 	}
 	req.Header = header
-	// A response may come while the message is still being written. What has not left by now never will.
-	defer g.seal()
-	resp, err := w.transport.RoundTrip(req)
+	resp, err := w.transport.RoundTrip(req) //nolint:bodyclose // response.close does
 	if err != nil {
 		ev.err, ev.written = err, seen.wrote(g)
 		ev.reason = seen.failure(ctx, g, ev.written)
-		return ev, seen.stale()
+		return ev, nil, seen.stale()
 	}
-	// An error on close can't take back what was read.
-	defer func() { _ = resp.Body.Close() }()
-	ev.read(ctx, resp, w.limit)
-	return ev, false
+	ev.status, ev.header = resp.StatusCode, resp.Header
+	return ev, &response{Response: resp, gate: g}, false
 }
 
 // request returns the HTTP request whose body is behind the gate.
@@ -183,7 +204,6 @@ func secretsOf(value string) []string {
 
 // read takes the response as far as it comes, at most limit bytes of it after decompression.
 func (ev *evidence) read(ctx context.Context, resp *http.Response, limit int64) {
-	ev.status, ev.header = resp.StatusCode, resp.Header
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		// Its body is the connection, which has no end.
 		return

@@ -14,8 +14,9 @@ import (
 // RemoteAgentBuilder builds a RemoteAgent.
 type RemoteAgentBuilder struct{ ra *v1alpha1.RemoteAgent }
 
-// RemoteAgent begins one whose card is read at a base URL and whose tasks are looked at often. All times are set, since a
-// Duration that is zero in Go is a zero in the manifest and not the schema's default.
+// RemoteAgent begins one whose card is read at a base URL and whose tasks are looked at often and not listened to, so that a
+// test knows when they are. All times are set, since a Duration that is zero in Go is a zero in the manifest and not the
+// schema's default.
 func (s *Space) RemoteAgent(url string) *RemoteAgentBuilder {
 	ra := &v1alpha1.RemoteAgent{}
 	ra.APIVersion, ra.Kind = v1alpha1.GroupVersion.String(), "RemoteAgent"
@@ -23,6 +24,7 @@ func (s *Space) RemoteAgent(url string) *RemoteAgentBuilder {
 	ra.Spec.CardURL = url
 	return (&RemoteAgentBuilder{ra}).
 		AttemptTimeout(10*time.Second).
+		Mode(v1alpha1.UpdatesPoll).
 		Poll(200*time.Millisecond, time.Second).
 		Lookup(v1alpha1.LookupBestEffort, time.Minute)
 }
@@ -31,6 +33,12 @@ func (s *Space) RemoteAgent(url string) *RemoteAgentBuilder {
 func (b *RemoteAgentBuilder) Endpoint(url string) *RemoteAgentBuilder {
 	b.ra.Spec.CardURL = ""
 	b.ra.Spec.Interfaces = []v1alpha1.AgentInterface{{URL: url}}
+	return b
+}
+
+// Mode sets how changes to tasks are heard of.
+func (b *RemoteAgentBuilder) Mode(m v1alpha1.UpdateMode) *RemoteAgentBuilder {
+	b.ra.Spec.Updates.Mode = m
 	return b
 }
 
