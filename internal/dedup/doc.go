@@ -1,3 +1,6 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
 // Package dedup makes a repeated A2A message harmless for the agent that receives it.
 //
 // The A2A 1.0 specification (section 3.3.1) lets an agent use the messageId to detect duplicates and
