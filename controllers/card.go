@@ -19,7 +19,7 @@ const (
 
 // describeCard copies what users want to see of a card.
 func describeCard(card *a2a.AgentCard) *v1alpha1.CardStatus {
-	out := &v1alpha1.CardStatus{Name: shown(card.Name), Version: shown(card.Version)}
+	out := &v1alpha1.CardStatus{Name: shown(card.Name), Version: shown(card.Version), PushNotifications: card.Capabilities.PushNotifications}
 	for _, i := range card.SupportedInterfaces[:min(len(card.SupportedInterfaces), maxCardInterfaces)] {
 		out.Interfaces = append(out.Interfaces, v1alpha1.CardInterface{
 			URL: shown(i.URL), ProtocolBinding: shown(string(i.ProtocolBinding)), ProtocolVersion: shown(string(i.ProtocolVersion)),

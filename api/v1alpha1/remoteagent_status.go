@@ -61,6 +61,10 @@ type CardStatus struct {
 	// +optional
 	// +listType=atomic
 	Interfaces []CardInterface `json:"interfaces,omitempty"`
+	// PushNotifications says that the agent sends push notifications.
+	//
+	// +optional
+	PushNotifications bool `json:"pushNotifications,omitempty"`
 	// Skills are the ids of the agent's skills.
 	//
 	// +optional

@@ -235,8 +235,30 @@ type Delivery struct {
 	RequestsPerSecond int32 `json:"requestsPerSecond,omitempty"`
 }
 
+// UpdateMode says how the operator hears that a task may have changed. Whatever it hears, it asks the agent what is true.
+//
+// +kubebuilder:validation:Enum=Auto;Poll;Push
+type UpdateMode string
+
+// The ways of hearing from an agent.
+const (
+	// UpdatesAuto: what the agent's card offers and the operator can take.
+	UpdatesAuto UpdateMode = "Auto"
+	// UpdatesPoll: looks at intervals only.
+	UpdatesPoll UpdateMode = "Poll"
+	// UpdatesPush: push notifications, also for an agent whose endpoint is given by hand.
+	UpdatesPush UpdateMode = "Push"
+)
+
 // Updates says how tasks are followed.
 type Updates struct {
+	// Mode says how changes are heard of. With Auto the agent is asked for push notifications where its card says
+	// pushNotifications and the operator has a URL for them (--push-url); with Push also where its endpoint is given by
+	// hand, without a card; with Poll never. Tasks are looked at in any case, since a notification may not come.
+	//
+	// +optional
+	// +kubebuilder:default=Auto
+	Mode UpdateMode `json:"mode,omitempty"`
 	// PollInterval is the shortest time between two looks at one task, as a Go duration. It grows while nothing changes.
 	//
 	// +optional

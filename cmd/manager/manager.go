@@ -44,6 +44,7 @@ type options struct {
 	metrics              string
 	probes               string
 	workers              int
+	push                 pushOptions
 }
 
 func (o *options) bind(f *flag.FlagSet) {
@@ -52,6 +53,7 @@ func (o *options) bind(f *flag.FlagSet) {
 	f.StringVar(&o.namespaces, "namespaces", "", "Namespaces to work in, separated by commas; all when empty.")
 	f.StringVar(&o.metrics, "metrics-bind-address", "0", "Address of the metrics endpoint, such as 127.0.0.1:8080; 0 for none.")
 	f.StringVar(&o.probes, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz; 0 for none.")
+	o.push.bind(f)
 	f.IntVar(&o.workers, "workers", 8, "Delegations that are decided on at once. Calls to agents don't count: couriers make them.")
 }
 
@@ -80,7 +82,11 @@ func newManager(cfg *rest.Config, o *options) (manager.Manager, error) {
 	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
 		return nil, err
 	}
-	return mgr, register(mgr, o)
+	pushing, err := o.push.prepare(cfg, o.push.keyNamespaceOr(o.leaderElectNamespace))
+	if err != nil {
+		return nil, err
+	}
+	return mgr, register(mgr, o, pushing)
 }
 
 func (o *options) watched() map[string]cache.Config {
@@ -95,7 +101,7 @@ func (o *options) watched() map[string]cache.Config {
 }
 
 // register wires the parts together.
-func register(mgr manager.Manager, o *options) error {
+func register(mgr manager.Manager, o *options, pushing *pushing) error {
 	wall := clock.RealClock{}
 	wake := controllers.NewWake()
 	pool := courier.NewPool()
@@ -104,7 +110,7 @@ func register(mgr manager.Manager, o *options) error {
 	agents := &controllers.Agents{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Pool: pool}
 	delegations := &controllers.DelegationReconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("delegation-operator"),
-		Clock: wall, Self: self(), Agents: agents, Courier: couriers, Follower: follower,
+		Clock: wall, Self: self(), Agents: agents, Courier: couriers, Follower: follower, Push: pushing.offer(),
 	}
 	if err := delegations.SetupWithManager(mgr, wake, o.workers); err != nil {
 		return err
@@ -116,6 +122,9 @@ func register(mgr manager.Manager, o *options) error {
 		return err
 	}
 	if err := mgr.Add(manager.RunnableFunc(follower.Start)); err != nil {
+		return err
+	}
+	if err := pushing.serve(mgr, follower); err != nil {
 		return err
 	}
 	return mgr.Add(drain{pool: pool, couriers: couriers, delegations: delegations})

@@ -51,6 +51,8 @@ type Follower struct {
 	tracked map[types.UID]*track
 	// byTask has those that follow one task: a Delegation's and its continuations'.
 	byTask map[taskOf]map[types.UID]bool
+	// early has the Delegations that a hint came for before their tasks were followed.
+	early map[types.UID]bool
 }
 
 type track struct {
@@ -76,6 +78,7 @@ type signature struct {
 func New(pool *courier.Pool, clk clock.WithTicker, deliver func(courier.Key, *outbox.Result) bool) *Follower {
 	return &Follower{
 		pool: pool, deliver: deliver, clock: clk, tracked: map[types.UID]*track{}, byTask: map[taskOf]map[types.UID]bool{},
+		early: map[types.UID]bool{},
 		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.UID]{Name: "follow", Clock: clk}),
 	}
 }
@@ -91,6 +94,10 @@ func (f *Follower) Track(s Subject) {
 	f.forget(s.Key.UID)
 	t := &track{Subject: s, interval: s.MinInterval}
 	f.remember(t)
+	if f.hintedEarly(s.Key.UID) {
+		f.queue.Add(s.Key.UID)
+		return
+	}
 	f.queue.AddAfter(s.Key.UID, spread(t.interval))
 }
 
@@ -98,6 +105,7 @@ func (f *Follower) Track(s Subject) {
 func (f *Follower) Drop(uid types.UID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	delete(f.early, uid)
 	f.forget(uid)
 }
 

@@ -22,9 +22,17 @@ var (
 	duplicates = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "a2a_delegation_duplicate_tasks_total", Help: "Further tasks that an agent made of one message although it promised to deduplicate.",
 	}, []string{"namespace", "agent"})
+	pushes = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "a2a_delegation_pushes_total", Help: "Push notifications that came in, by what became of them.",
+	}, []string{"result"})
+	pushRefusals = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "a2a_delegation_push_refusals_total", Help: "Agents that refused to send push notifications although their card says that they do.",
+	}, []string{"namespace", "agent"})
 )
 
-func init() { metrics.Registry.MustRegister(attempts, unsupported, duplicates) }
+func init() {
+	metrics.Registry.MustRegister(attempts, unsupported, duplicates, pushes, pushRefusals)
+}
 
 // Attempt counts one attempt and what it proved.
 func Attempt(namespace, agent string, ex outbox.Exchange) {
@@ -38,3 +46,9 @@ func Attempt(namespace, agent string, ex outbox.Exchange) {
 func Duplicates(namespace, agent string, n int) {
 	duplicates.WithLabelValues(namespace, agent).Add(float64(n))
 }
+
+// Push counts one push notification that came in.
+func Push(result string) { pushes.WithLabelValues(result).Inc() }
+
+// PushRefused counts an agent that refused to push.
+func PushRefused(namespace, agent string) { pushRefusals.WithLabelValues(namespace, agent).Inc() }

@@ -42,6 +42,8 @@ func (b rest) encode(_ outbox.Call, params any) (parcel, error) {
 		return b.get(b.locate(r.Tenant, "/tasks"), listQuery(r)), nil
 	case *a2a.CancelTaskRequest:
 		return b.post(b.locate(r.Tenant, "/tasks/"+segment(string(r.ID))+":cancel"), []byte("{}")), nil
+	case *a2a.PushConfig, *a2a.DeleteTaskPushConfigRequest:
+		return b.encodePush(params)
 	}
 	return parcel{}, errNoRequest
 }

@@ -20,6 +20,8 @@ type Config struct {
 	Approval bool
 	// Delay is the time from a message to the end of what it starts, or to the agent's question.
 	Delay time.Duration
+	// Push makes the agent send push notifications to whoever asks for them, at private addresses too.
+	Push bool
 	// Token is the bearer token that callers need; anybody may call where it is empty.
 	Token string
 	// PublicURL is the base URL in the card, without a slash at its end. Where it is empty the card names

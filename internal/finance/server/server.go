@@ -54,11 +54,12 @@ func newHandler(cfg Config, ledger *ledger) a2asrv.RequestHandler {
 	executor := &agent.Executor{Delay: cfg.Delay, Approval: cfg.Approval, Tasks: tasks}
 
 	capabilities := card(cfg, "").Capabilities
-	var handler a2asrv.RequestHandler = &rules{turns: turns, RequestHandler: a2asrv.NewHandler(
+	var handler a2asrv.RequestHandler = &rules{turns: turns, push: cfg.Push, RequestHandler: a2asrv.NewHandler(
 		&takingTurns{AgentExecutor: executor, turns: turns, ledger: ledger},
 		a2asrv.WithTaskStore(tasks),
 		a2asrv.WithCapabilityChecks(&capabilities),
 		a2asrv.WithLogger(cfg.Logger),
+		pushNotifications(cfg.Push),
 	)}
 	if cfg.Dedup && !cfg.Faults.DuplicateTasks {
 		handler = dedup.NewHandler(handler, dedup.NewMemory(), dedup.WithTracking(), dedup.WithRetention(cfg.Retention))
