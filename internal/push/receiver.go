@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"path"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -170,17 +169,3 @@ func outcome(d *delivery, err error) Result {
 	}
 	return d.result
 }
-
-// The defaults of the manager.
-var (
-	// PerDelegation and InAll bound the pushes that are handled.
-	PerDelegation, InAll = Pace{PerSecond: 20, Burst: 40}, Pace{PerSecond: 1000, Burst: 2000}
-	// RelayPerDelegation and RelayInAll bound those that are written to the API server.
-	RelayPerDelegation, RelayInAll = Pace{PerSecond: 1, Burst: 5}, Pace{PerSecond: 50, Burst: 200}
-)
-
-const (
-	// SeenEntries and SeenAge bound what is remembered of the pushes that were handled.
-	SeenEntries = 20_000
-	SeenAge     = time.Hour
-)

@@ -21,9 +21,10 @@ import (
 	"github.com/delegation-dev/delegation-operator/internal/seen"
 )
 
+const mine types.UID = "6f0c"
+
 const (
-	mine types.UID = "6f0c"
-	body           = `{"statusUpdate":{"taskId":"t-1","status":{"state":"TASK_STATE_COMPLETED","timestamp":"2026-09-30T12:00:09Z"}}}`
+	body = `{"statusUpdate":{"taskId":"t-1","status":{"state":"TASK_STATE_COMPLETED","timestamp":"2026-09-30T12:00:09Z"}}}`
 	// plenty of pushes.
 	plenty = 1000
 )
@@ -73,8 +74,14 @@ func (p *post) told() int {
 	return len(p.events)
 }
 
+// answer is what came back of a request.
+type answer struct {
+	status     int
+	retryAfter string
+}
+
 // send makes a request; its header holds the names and values in turn.
-func (p *post) send(method, path string, body io.Reader, header ...string) *http.Response {
+func (p *post) send(method, path string, body io.Reader, header ...string) answer {
 	p.t.Helper()
 	req, err := http.NewRequestWithContext(p.t.Context(), method, p.url+path, body)
 	if err != nil {
@@ -88,7 +95,7 @@ func (p *post) send(method, path string, body io.Reader, header ...string) *http
 		p.t.Fatal(err)
 	}
 	_ = resp.Body.Close()
-	return resp
+	return answer{resp.StatusCode, resp.Header.Get("Retry-After")}
 }
 
 func TestReceiver(t *testing.T) {
@@ -122,8 +129,8 @@ func TestReceiver(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := newPost(t, push.Pace{PerSecond: 1, Burst: plenty})
 			resp := p.send(c.method, c.path, strings.NewReader(c.body), c.header...)
-			if resp.StatusCode != c.status || p.told() != c.told || p.counts[c.result] != 1 || len(p.counts) != 1 {
-				t.Errorf("status %d, %d triggers, counts %v; want %d, %d and one %s", resp.StatusCode, p.told(), p.counts, c.status, c.told, c.result)
+			if resp.status != c.status || p.told() != c.told || p.counts[c.result] != 1 || len(p.counts) != 1 {
+				t.Errorf("status %d, %d triggers, counts %v; want %d, %d and one %s", resp.status, p.told(), p.counts, c.status, c.told, c.result)
 			}
 		})
 	}
@@ -131,7 +138,7 @@ func TestReceiver(t *testing.T) {
 
 func (p *post) push(body string) int {
 	p.t.Helper()
-	return p.send(http.MethodPost, "/6f0c", strings.NewReader(body), "A2A-Notification-Token", tokens(p.t, 1).Of(mine)).StatusCode
+	return p.send(http.MethodPost, "/6f0c", strings.NewReader(body), "A2A-Notification-Token", tokens(p.t, 1).Of(mine)).status
 }
 
 func TestDuplicates(t *testing.T) {
@@ -163,13 +170,13 @@ func TestTooMany(t *testing.T) {
 	p.push("1")
 	p.push("2")
 	resp := p.send(http.MethodPost, "/6f0c", strings.NewReader("3"), "A2A-Notification-Token", tokens(t, 1).Of(mine))
-	if resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get("Retry-After") == "" || p.told() != 2 {
-		t.Errorf("status %d, Retry-After %q, %d triggers; want 429 for the third", resp.StatusCode, resp.Header.Get("Retry-After"), p.told())
+	if resp.status != http.StatusTooManyRequests || resp.retryAfter == "" || p.told() != 2 {
+		t.Errorf("status %d, Retry-After %q, %d triggers; want 429 for the third", resp.status, resp.retryAfter, p.told())
 	}
 	// A stranger uses up nothing.
 	other := p.send(http.MethodPost, "/7a7a", strings.NewReader(body), "A2A-Notification-Token", tokens(t, 1).Of("7a7a"))
-	if other.StatusCode != http.StatusNotFound {
-		t.Errorf("status %d for another Delegation, want 404", other.StatusCode)
+	if other.status != http.StatusNotFound {
+		t.Errorf("status %d for another Delegation, want 404", other.status)
 	}
 }
 
@@ -186,9 +193,9 @@ func TestABodyThatBreaksOff(t *testing.T) {
 	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
-	answer, err := io.ReadAll(conn)
-	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 400 ") || p.told() != 0 {
-		t.Errorf("answer %q, error %v, %d triggers; want 400 and none", answer, err, p.told())
+	got, err := io.ReadAll(conn)
+	if err != nil || !strings.HasPrefix(string(got), "HTTP/1.1 400 ") || p.told() != 0 {
+		t.Errorf("answer %q, error %v, %d triggers; want 400 and none", got, err, p.told())
 	}
 }
 

@@ -144,8 +144,9 @@ func TestPushesThatAreNoNews(t *testing.T) {
 	s.Create(s.RemoteAgent(relay.URL).Poll(seldom, seldom).Build())
 	s.AwaitAgentReady(harness.AgentName)
 	s.Create(s.Reconciliation("d").MessageID("m-1").Build())
-	d := s.Await("d", "to be at work", func(d *v1alpha1.Delegation) bool { return d.Status.State == v1alpha1.TaskStateWorking })
-	// The agent's own pushes are over when nothing is asked any more.
+	d := s.Await("d", "to be bound", func(d *v1alpha1.Delegation) bool { return d.Status.TaskID != "" })
+	// The agent's own push, of the task that it made, has it looked at.
+	awaitLooks(t, relay, 1)
 	requireQuiet(t, proxy, relay)
 	before, looks := proxy.DelegationWrites(), relay.Calls()["GetTask"]
 	now, token := time.Now(), tokenOf(t, d.UID)
@@ -154,8 +155,8 @@ func TestPushesThatAreNoNews(t *testing.T) {
 		uid               types.UID
 		want, looks       int
 	}{
-		{"late", token, statusPush(d.Status.TaskID, v1alpha1.TaskStateSubmitted, now.Add(-time.Hour)), d.UID, 202, 1},
-		{"late, again", token, statusPush(d.Status.TaskID, v1alpha1.TaskStateSubmitted, now.Add(-time.Hour)), d.UID, 202, 0},
+		{"late", token, statusPush(d.Status.TaskID, v1alpha1.TaskStateWorking, now.Add(-time.Hour)), d.UID, 202, 1},
+		{"late, again", token, statusPush(d.Status.TaskID, v1alpha1.TaskStateWorking, now.Add(-time.Hour)), d.UID, 202, 0},
 		{"of an end that is not true", token, statusPush(d.Status.TaskID, v1alpha1.TaskStateCompleted, now), d.UID, 202, 1},
 		{"reordered after it", token, statusPush(d.Status.TaskID, v1alpha1.TaskStateWorking, now.Add(-time.Second)), d.UID, 202, 1},
 		{"of another task", token, statusPush("t-other", v1alpha1.TaskStateFailed, now), d.UID, 202, 1},
