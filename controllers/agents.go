@@ -36,6 +36,9 @@ type Agents struct {
 
 	mu      sync.Mutex
 	clients map[types.UID]*agentClient
+	// noPush has the agents that refused to push, with what they were made from then: they are asked again once that
+	// changes. Losing it to a restart costs one more refusal.
+	noPush map[types.UID]string
 }
 
 type agentClient struct {
@@ -53,6 +56,9 @@ type agentView struct {
 	updates v1alpha1.Updates
 	// streams says that tasks are listened to.
 	streams bool
+	// pushes says that the agent may be asked to push; made is the RemoteAgent and the card as they were then.
+	pushes bool
+	made   string
 }
 
 // view returns the agent that a Delegation names. What keeps it from being used is in the view; an error is to be retried.
@@ -70,6 +76,7 @@ func (a *Agents) view(ctx context.Context, d *v1alpha1.Delegation) (agentView, e
 		return unusable("AgentNotFound", fmt.Sprintf("RemoteAgent %q in namespace %s is being deleted", name.Name, name.Namespace)), nil
 	}
 	v := contractOf(ra)
+	v.pushes = pushes(ra) && !a.refusesPush(ra.UID, v.made)
 	leaving := d.DeletionTimestamp != nil || ra.DeletionTimestamp != nil
 	ready := meta.FindStatusCondition(ra.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
@@ -97,6 +104,7 @@ func contractOf(ra *v1alpha1.RemoteAgent) agentView {
 		limits:  courier.Limits{InFlight: int(ra.Spec.Delivery.MaxInFlight), PerSecond: int(ra.Spec.Delivery.RequestsPerSecond)},
 		updates: ra.Spec.Updates,
 		streams: listens(ra),
+		made:    fmt.Sprintf("%d/%s", ra.Generation, cardVersion(ra)),
 	}
 	v.Lookup = ra.Spec.Contract.TaskLookup.Mode
 	v.Settle = ra.Spec.Contract.TaskLookup.Settle.Duration
@@ -114,7 +122,7 @@ func listens(ra *v1alpha1.RemoteAgent) bool {
 	switch ra.Spec.Updates.Mode {
 	case v1alpha1.UpdatesSubscribe:
 		return true
-	case v1alpha1.UpdatesPoll:
+	case v1alpha1.UpdatesPoll, v1alpha1.UpdatesPush:
 		return false
 	}
 	return ra.Status.Card != nil && ra.Status.Card.Streaming
@@ -206,6 +214,7 @@ func (a *Agents) Forget(uid types.UID) {
 	a.Pool.Forget(uid)
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	delete(a.noPush, uid)
 	if held := a.clients[uid]; held != nil {
 		held.Close()
 		delete(a.clients, uid)

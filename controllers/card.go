@@ -19,7 +19,10 @@ const (
 
 // describeCard copies what users want to see of a card.
 func describeCard(card *a2a.AgentCard) *v1alpha1.CardStatus {
-	out := &v1alpha1.CardStatus{Name: shown(card.Name), Version: shown(card.Version), Streaming: card.Capabilities.Streaming}
+	out := &v1alpha1.CardStatus{
+		Name: shown(card.Name), Version: shown(card.Version),
+		Streaming: card.Capabilities.Streaming, PushNotifications: card.Capabilities.PushNotifications,
+	}
 	for _, i := range card.SupportedInterfaces[:min(len(card.SupportedInterfaces), maxCardInterfaces)] {
 		out.Interfaces = append(out.Interfaces, v1alpha1.CardInterface{
 			URL: shown(i.URL), ProtocolBinding: shown(string(i.ProtocolBinding)), ProtocolVersion: shown(string(i.ProtocolVersion)),

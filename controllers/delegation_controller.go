@@ -19,6 +19,7 @@ import (
 	"github.com/delegation-dev/delegation-operator/internal/courier"
 	"github.com/delegation-dev/delegation-operator/internal/follow"
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
+	"github.com/delegation-dev/delegation-operator/internal/push"
 )
 
 const (
@@ -43,6 +44,10 @@ type DelegationReconciler struct {
 	Agents   *Agents
 	Courier  *courier.Courier
 	Follower *follow.Follower
+	// Push is what agents are told of where to push; nil where nothing takes their pushes.
+	Push *push.Offer
+	// heeded has the hints, by UID, that were followed up. Losing it to a restart costs a look.
+	heeded sync.Map
 	// uids maps the names of Delegations to their UIDs.
 	uids sync.Map
 	// outdated has the resourceVersion of a Delegation, by UID, whose journal write found a newer one.
@@ -138,5 +143,6 @@ func (r *DelegationReconciler) follow(s *scope, a outbox.Follow) ctrl.Result {
 		subject.Streams = s.agent.client
 	}
 	r.Follower.Track(subject)
+	r.heed(s.delegation)
 	return r.at(a.Until)
 }

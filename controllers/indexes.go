@@ -23,6 +23,7 @@ func indexDelegations(mgr ctrl.Manager) error {
 		byContinues:  continuesName,
 		byRefines:    refinesNames,
 		byDuplicates: duplicatesAgent,
+		byUID:        func(d *v1alpha1.Delegation) []string { return []string{string(d.UID)} },
 	} {
 		err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Delegation{}, field, func(o client.Object) []string {
 			return values(o.(*v1alpha1.Delegation))

@@ -48,6 +48,7 @@ func (r *DelegationReconciler) record(ctx context.Context, s *scope, a outbox.Re
 	if n := len(d.Status.Duplicates) - len(s.delegation.Status.Duplicates); n > 0 {
 		metrics.Duplicates(d.Namespace, d.Spec.AgentRef.Name, n)
 	}
+	r.arrangePush(s, d)
 	s.delegation = d
 	if a.Settles {
 		r.Courier.Recorded(d.UID, s.result)
@@ -113,6 +114,9 @@ func (r *DelegationReconciler) release(ctx context.Context, s *scope, a outbox.R
 	}
 	if err := r.Client.Update(ctx, d); err != nil {
 		return err
+	}
+	if !d.Status.Phase.Finished() {
+		r.deletePush(s, d.Status.TaskID)
 	}
 	r.emit(d, a.Event)
 	return nil

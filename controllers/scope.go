@@ -129,6 +129,7 @@ func (r *DelegationReconciler) isOutdated(d *v1alpha1.Delegation) bool {
 
 func (r *DelegationReconciler) dropUID(uid types.UID) {
 	r.outdated.Delete(uid)
+	r.heeded.Delete(uid)
 	r.Follower.Drop(uid)
 	r.Courier.Forget(uid)
 }

@@ -25,6 +25,7 @@ const askTimeout = 30 * time.Second
 func (r *DelegationReconciler) send(s *scope, a outbox.Send) {
 	version := s.delegation.ResourceVersion
 	d, client, request, promised := s.delegation.DeepCopy(), s.agent.client, s.message.Request, s.agent.Deduplicates
+	dispatch := r.dispatch(s)
 	r.Courier.Carry(courier.Job{
 		Key: s.key(), Agent: s.agent.id, Limits: s.agent.limits, Call: outbox.CallSend,
 		Do: func(ctx context.Context) *outbox.Result {
@@ -44,7 +45,7 @@ func (r *DelegationReconciler) send(s *scope, a outbox.Send) {
 				result.Exchange = outbox.Exchange{Outcome: outbox.NotSent, Reason: outbox.ReasonJournalWriteFailed, Detail: remote.Clean(err.Error())}
 				return result
 			}
-			result.Exchange = witness(ctx, client, a, promised, client.Send(ctx, token, request))
+			result.Exchange = witness(ctx, client, a, promised, dispatch(ctx, token, request))
 			metrics.Attempt(d.Namespace, d.Spec.AgentRef.Name, result.Exchange)
 			return result
 		},

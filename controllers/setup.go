@@ -37,6 +37,7 @@ const (
 	byContinues  = "spec.continues.name"
 	byRefines    = "spec.refines.name"
 	byDuplicates = "status.duplicates"
+	byUID        = "metadata.uid"
 
 	agentBySecret = "authentication.secretRef"
 )

@@ -65,6 +65,10 @@ type CardStatus struct {
 	//
 	// +optional
 	Streaming bool `json:"streaming,omitempty"`
+	// PushNotifications says that the agent sends push notifications.
+	//
+	// +optional
+	PushNotifications bool `json:"pushNotifications,omitempty"`
 	// Skills are the ids of the agent's skills.
 	//
 	// +optional

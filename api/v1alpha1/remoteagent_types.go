@@ -237,23 +237,28 @@ type Delivery struct {
 
 // UpdateMode says how the operator hears that a task may have changed. Whatever it hears, it asks the agent what is true.
 //
-// +kubebuilder:validation:Enum=Auto;Poll;Subscribe
+// +kubebuilder:validation:Enum=Auto;Poll;Subscribe;Push
 type UpdateMode string
 
 // The ways of hearing from an agent.
 const (
-	// UpdatesAuto: streams where the agent's card says streaming, else looks at intervals.
+	// UpdatesAuto: what the agent's card offers and the operator can take: push notifications and streams, next to looks at
+	// intervals.
 	UpdatesAuto UpdateMode = "Auto"
 	// UpdatesPoll: looks at intervals only.
 	UpdatesPoll UpdateMode = "Poll"
 	// UpdatesSubscribe: streams, whatever the card says.
 	UpdatesSubscribe UpdateMode = "Subscribe"
+	// UpdatesPush: push notifications, whatever the card says.
+	UpdatesPush UpdateMode = "Push"
 )
 
 // Updates says how tasks are followed.
 type Updates struct {
-	// Mode says how changes are heard of. With Auto tasks are subscribed to where the agent card says streaming; with
-	// Subscribe they are without its word, as for an endpoint that is given by hand; with Poll they are not. At most
+	// Mode says how changes are heard of. With Auto tasks are subscribed to where the agent card says streaming, and the
+	// agent is asked for push notifications where its card says pushNotifications and the operator has a URL for them
+	// (--push-url). With Subscribe or Push that one way is used, also without the card's word, as for an endpoint that is
+	// given by hand; with Poll none. Tasks are looked at in any case, since a change may not be told. At most
 	// delivery.maxInFlight streams are open to the agent at once, next to its calls; the tasks beyond are polled.
 	//
 	// +optional

@@ -7,6 +7,9 @@ const (
 	// AttemptAnnotation is the journal of the outbox: the latest attempt to deliver a Delegation's message, as JSON. It
 	// is written by the operator, before the first byte of the attempt is sent, and is never to be edited by hand.
 	AttemptAnnotation = "a2a.delegation.dev/attempt"
+	// HintAnnotation says that a Delegation's task may have changed: a replica of the operator that was told so by the agent
+	// and does not follow the task writes it for the one that does. Each new value has the task looked at once.
+	HintAnnotation = "a2a.delegation.dev/hint"
 	// DeliveryFinalizer holds a Delegation until the operator has settled what it may have started at the agent.
 	DeliveryFinalizer = "a2a.delegation.dev/delivery"
 	// InUseFinalizer holds a RemoteAgent until no Delegation needs it any more: without it their tasks could not be canceled.

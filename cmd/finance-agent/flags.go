@@ -40,6 +40,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	flags.BoolVar(&c.History, "history", c.History, "show the messages of a task in answers")
 	flags.BoolVar(&c.Approval, "approval", c.Approval, "ask for approval of unusual adjustments; they are only reported otherwise")
 	flags.DurationVar(&c.Delay, "delay", 0, "time from a message to the end of what it starts, or to the agent's question")
+	flags.BoolVar(&c.Push, "push", false, "send push notifications to whoever asks for them, also at private addresses")
 	flags.StringVar(&c.Token, "bearer-token", "", "token that callers need; anybody may call where empty")
 
 	flags.IntVar(&f.LoseResponses, "lose-responses", 0, "number of SendMessage responses to lose, with the task made")

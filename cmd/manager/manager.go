@@ -45,6 +45,7 @@ type options struct {
 	probes               string
 	workers              int
 	maxStreams           int
+	push                 pushOptions
 }
 
 func (o *options) bind(f *flag.FlagSet) {
@@ -53,6 +54,7 @@ func (o *options) bind(f *flag.FlagSet) {
 	f.StringVar(&o.namespaces, "namespaces", "", "Namespaces to work in, separated by commas; all when empty.")
 	f.StringVar(&o.metrics, "metrics-bind-address", "0", "Address of the metrics endpoint, such as 127.0.0.1:8080; 0 for none.")
 	f.StringVar(&o.probes, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz; 0 for none.")
+	o.push.bind(f)
 	f.IntVar(&o.workers, "workers", 8, "Delegations that are decided on at once. Calls to agents don't count: couriers make them.")
 	f.IntVar(&o.maxStreams, "max-streams", follow.DefaultMaxStreams, "Streams of task updates that are open at once, to all agents; 0 for none. Tasks beyond are polled.")
 }
@@ -82,7 +84,11 @@ func newManager(cfg *rest.Config, o *options) (manager.Manager, error) {
 	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
 		return nil, err
 	}
-	return mgr, register(mgr, o)
+	pushing, err := o.push.prepare(cfg, o.push.keyNamespaceOr(o.leaderElectNamespace))
+	if err != nil {
+		return nil, err
+	}
+	return mgr, register(mgr, o, pushing)
 }
 
 func (o *options) watched() map[string]cache.Config {
@@ -97,7 +103,7 @@ func (o *options) watched() map[string]cache.Config {
 }
 
 // register wires the parts together.
-func register(mgr manager.Manager, o *options) error {
+func register(mgr manager.Manager, o *options, pushing *pushing) error {
 	wall := clock.RealClock{}
 	wake := controllers.NewWake()
 	pool := courier.NewPool()
@@ -106,7 +112,7 @@ func register(mgr manager.Manager, o *options) error {
 	agents := &controllers.Agents{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Pool: pool}
 	delegations := &controllers.DelegationReconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("delegation-operator"),
-		Clock: wall, Self: self(), Agents: agents, Courier: couriers, Follower: follower,
+		Clock: wall, Self: self(), Agents: agents, Courier: couriers, Follower: follower, Push: pushing.offer(),
 	}
 	if err := delegations.SetupWithManager(mgr, wake, o.workers); err != nil {
 		return err
@@ -118,6 +124,9 @@ func register(mgr manager.Manager, o *options) error {
 		return err
 	}
 	if err := mgr.Add(manager.RunnableFunc(follower.Start)); err != nil {
+		return err
+	}
+	if err := pushing.serve(mgr, follower); err != nil {
 		return err
 	}
 	return mgr.Add(drain{pool: pool, couriers: couriers, delegations: delegations})

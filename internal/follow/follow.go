@@ -63,6 +63,8 @@ type Follower struct {
 	byTask map[taskOf]map[types.UID]bool
 	// streams is asked and told while mu is held, and never the other way round.
 	streams *streams
+	// early has the Delegations that a hint came for before their tasks were followed.
+	early map[types.UID]bool
 }
 
 type track struct {
@@ -90,6 +92,7 @@ type signature struct {
 func New(pool *courier.Pool, clk clock.WithTicker, deliver func(courier.Key, *outbox.Result) bool, options ...Option) *Follower {
 	f := &Follower{
 		pool: pool, deliver: deliver, clock: clk, tracked: map[types.UID]*track{}, byTask: map[taskOf]map[types.UID]bool{},
+		early: map[types.UID]bool{},
 		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.UID]{Name: "follow", Clock: clk}),
 	}
 	f.streams = newStreams(pool, clk, f.Hint)
@@ -112,6 +115,10 @@ func (f *Follower) Track(s Subject) {
 	t := &track{Subject: s, interval: s.MinInterval}
 	f.remember(t)
 	f.streams.want(&s)
+	if f.hintedEarly(s.Key.UID) {
+		f.queue.Add(s.Key.UID)
+		return
+	}
 	f.queue.AddAfter(s.Key.UID, spread(t.interval))
 }
 
@@ -119,6 +126,7 @@ func (f *Follower) Track(s Subject) {
 func (f *Follower) Drop(uid types.UID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	delete(f.early, uid)
 	f.forget(uid)
 }
 
@@ -182,7 +190,7 @@ func (f *Follower) seen(uid types.UID, t *track, ex outbox.Exchange) {
 		f.streams.observe(t.taskOf(), ex.Task.State)
 	}
 	news := ex.Outcome != outbox.Accepted || sign(ex.Task) != t.seen
-	if news && f.early(t, ex) {
+	if news && f.tooSoon(t, ex) {
 		next := newsGap
 		if t.hinted {
 			next = f.untilNext(t)
@@ -217,9 +225,9 @@ func (f *Follower) seen(uid types.UID, t *track, ex outbox.Exchange) {
 	f.queue.AddAfter(uid, next)
 }
 
-// early reports whether news is to wait, since each is a write: that of a task which goes on, right after other news. A look
+// tooSoon reports whether news is to wait, since each is a write: that of a task which goes on, right after other news. A look
 // after the gap brings the newest of it.
-func (f *Follower) early(t *track, ex outbox.Exchange) bool {
+func (f *Follower) tooSoon(t *track, ex outbox.Exchange) bool {
 	goesOn := ex.Outcome == outbox.Accepted && !ex.Task.State.Terminal() && !ex.Task.State.Interrupted()
 	return goesOn && !t.told.IsZero() && f.clock.Since(t.told) < newsGap
 }

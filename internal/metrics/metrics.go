@@ -31,6 +31,12 @@ var (
 	hints = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "a2a_delegation_hints_total", Help: "Hints that a task may have changed, by where they came from.",
 	}, []string{"namespace", "agent", "source"})
+	pushes = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "a2a_delegation_pushes_total", Help: "Push notifications that came in, by what became of them.",
+	}, []string{"result"})
+	pushRefusals = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "a2a_delegation_push_refusals_total", Help: "Agents that refused to send push notifications although their card says that they do.",
+	}, []string{"namespace", "agent"})
 )
 
 // Source is where a hint came from.
@@ -45,7 +51,7 @@ const (
 )
 
 func init() {
-	metrics.Registry.MustRegister(attempts, unsupported, duplicates, streams, reconnects, hints)
+	metrics.Registry.MustRegister(attempts, unsupported, duplicates, streams, reconnects, hints, pushes, pushRefusals)
 }
 
 // Attempt counts one attempt and what it proved.
@@ -77,3 +83,9 @@ func Reconnect(namespace, agent string) { reconnects.WithLabelValues(namespace, 
 func Hint(namespace, agent string, from Source) {
 	hints.WithLabelValues(namespace, agent, string(from)).Inc()
 }
+
+// Push counts one push notification that came in.
+func Push(result string) { pushes.WithLabelValues(result).Inc() }
+
+// PushRefused counts an agent that refused to push.
+func PushRefused(namespace, agent string) { pushRefusals.WithLabelValues(namespace, agent).Inc() }

@@ -79,6 +79,8 @@ const (
 	ReasonMethodNotFound = "MethodNotFound"
 	// ReasonTaskNotFound: the agent does not have the task (A2A 1.0, TaskNotFoundError).
 	ReasonTaskNotFound = "TaskNotFound"
+	// ReasonPushNotSupported: the agent sends no push notifications (A2A 1.0, PushNotificationNotSupportedError).
+	ReasonPushNotSupported = "PushNotificationNotSupported"
 	// ReasonTaskNotCancelable: the task has ended (A2A 1.0, TaskNotCancelableError).
 	ReasonTaskNotCancelable = "TaskNotCancelable"
 	// ReasonMessageNotFound: no task that the agent shows has the message.

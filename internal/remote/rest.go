@@ -46,6 +46,8 @@ func (b rest) encode(call outbox.Call, params any) (parcel, error) {
 		p := b.get(b.locate(r.Tenant, "/tasks/"+segment(string(r.ID))+":subscribe"), url.Values{})
 		p.header.Set("Accept", accepted(call, p.header.Get("Accept")))
 		return p, nil
+	case *a2a.PushConfig, *a2a.DeleteTaskPushConfigRequest:
+		return b.encodePush(params)
 	}
 	return parcel{}, errNoRequest
 }

@@ -30,7 +30,7 @@ var rpcFaults = map[int64]fault{
 	-32603: {outcome: outbox.Ambiguous, reason: "InternalError"},
 	-32001: {outcome: outbox.Refused, reason: ReasonTaskNotFound},
 	-32002: {outcome: outbox.Refused, reason: ReasonTaskNotCancelable},
-	-32003: {outcome: outbox.Refused, reason: "PushNotificationNotSupported"},
+	-32003: {outcome: outbox.Refused, reason: ReasonPushNotSupported},
 	-32004: {outcome: outbox.Refused, reason: "UnsupportedOperation"},
 	-32005: {outcome: outbox.Refused, reason: "ContentTypeNotSupported"},
 	// A gateway in front of the agent may say this of an answer to a message that the agent took.

@@ -23,7 +23,7 @@ func card(cfg Config, base string) *a2a.AgentCard {
 			a2a.NewAgentInterface(base+JSONRPCPath, a2a.TransportProtocolJSONRPC),
 			a2a.NewAgentInterface(base+RESTPath, a2a.TransportProtocolHTTPJSON),
 		},
-		Capabilities:       a2a.AgentCapabilities{Streaming: true},
+		Capabilities:       a2a.AgentCapabilities{Streaming: true, PushNotifications: cfg.Push},
 		DefaultInputModes:  []string{"text/csv", "application/json", "text/plain"},
 		DefaultOutputModes: []string{"text/markdown", "text/csv"},
 		Skills: []a2a.AgentSkill{{

@@ -20,6 +20,8 @@ type Config struct {
 	Approval bool
 	// Delay is the time from a message to the end of what it starts, or to the agent's question.
 	Delay time.Duration
+	// Push makes the agent send push notifications to whoever asks for them, at private addresses too.
+	Push bool
 	// Token is the bearer token that callers need; anybody may call where it is empty.
 	Token string
 	// DataDir is the directory in which tasks, their steps, received messages and the ledger are kept; it is made

@@ -15,6 +15,8 @@ import (
 type rules struct {
 	a2asrv.RequestHandler
 	turns *turns
+	// push says that the agent takes configurations for push notifications.
+	push bool
 }
 
 // SendMessage implements [a2asrv.RequestHandler].
@@ -114,7 +116,7 @@ func (r *rules) check(ctx context.Context, req *a2a.SendMessageRequest) error {
 	if msg.Role == a2a.MessageRoleAgent { // section 4.1.4; in a history it would pass for the agent's own
 		return a2a.NewError(a2a.ErrInvalidParams, "the role of a client's message is ROLE_USER")
 	}
-	if req.Config != nil && req.Config.PushConfig != nil { // section 3.3.4
+	if !r.push && req.Config != nil && req.Config.PushConfig != nil { // section 3.3.4
 		return a2a.ErrPushNotificationNotSupported
 	}
 	if err := storable(msg); err != nil {

@@ -104,11 +104,12 @@ func (s *Server) newHandler(ctx context.Context, cfg Config, messages *ledger) (
 		a2asrv.WithTaskStore(tasks),
 		a2asrv.WithCapabilityChecks(&capabilities),
 		a2asrv.WithLogger(cfg.Logger),
+		pushNotifications(cfg.Push),
 	)
 	if err := s.resume(ctx, sdk, turns, messages); err != nil {
 		return nil, err
 	}
-	var handler a2asrv.RequestHandler = &rules{turns: turns, RequestHandler: sdk}
+	var handler a2asrv.RequestHandler = &rules{turns: turns, push: cfg.Push, RequestHandler: sdk}
 	if cfg.Dedup && !cfg.Faults.DuplicateTasks {
 		handler = s.deduplicate(ctx, cfg, handler)
 	}
