@@ -96,6 +96,9 @@ func contractOf(ra *v1alpha1.RemoteAgent) agentView {
 		updates: ra.Spec.Updates,
 	}
 	v.Lookup = ra.Spec.Contract.TaskLookup.Mode
+	if e := ra.Status.Endpoint; e != nil && !remote.Lists(*e) {
+		v.Lookup = v1alpha1.LookupNone
+	}
 	v.Settle = ra.Spec.Contract.TaskLookup.Settle.Duration
 	v.NamesContexts = ra.Spec.Contract.ContextID == v1alpha1.ContextIDServer
 	v.TakesWhileWorking = ra.Spec.Contract.WhileWorking == v1alpha1.WhileWorkingSend

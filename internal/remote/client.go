@@ -60,13 +60,14 @@ type Config struct {
 type Client struct {
 	wire    *wire
 	binding binding
+	dialect dialect
 	tenant  string
 	dedup   bool
 }
 
 // New returns a client for one endpoint. It makes no connection. The error wraps ErrEndpoint.
 func New(c Config) (*Client, error) {
-	u, err := endpoint(c.Interface)
+	u, d, err := endpoint(c.Interface)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +81,7 @@ func New(c Config) (*Client, error) {
 		c.Now = time.Now
 	}
 	transport := newTransport
-	if bindingOf(c.Interface.ProtocolBinding) == a2a.TransportProtocolGRPC {
+	if d.binding == a2a.TransportProtocolGRPC {
 		transport = newGRPCTransport
 	}
 	return &Client{
@@ -88,7 +89,7 @@ func New(c Config) (*Client, error) {
 			transport: transport(c.DialContext, c.TLS, c.Limits.Connections),
 			url:       u, authorize: c.Authorize, limit: c.Limits.ResponseBytes, now: c.Now,
 		},
-		binding: dressing(c.Interface.ProtocolBinding, u), tenant: c.Interface.Tenant, dedup: c.Deduplicates,
+		binding: dressing(d, u), dialect: d, tenant: c.Interface.Tenant, dedup: c.Deduplicates,
 	}, nil
 }
 
@@ -110,7 +111,9 @@ func (c *Client) exchange(ctx context.Context, r request) (json.RawMessage, outb
 		return nil, outbox.Exchange{Outcome: outbox.NotSent, Reason: ReasonRequestNotEncodable, Detail: private{}.cause(err)}
 	}
 	p.header["User-Agent"] = []string{userAgent}
-	p.header[a2a.SvcParamVersion] = []string{string(a2a.Version)}
+	if c.dialect.generation == v1 {
+		p.header[a2a.SvcParamVersion] = []string{string(a2a.Version)}
+	}
 	for name, values := range r.header {
 		p.header[name] = values
 	}
@@ -127,7 +130,7 @@ func (c *Client) sendHeader(m *a2a.Message) http.Header {
 		header.Set("Idempotency-Key", m.ID)
 	}
 	if uris := strings.Join(m.Extensions, ","); uris != "" && headerSafe(uris) {
-		header[a2a.SvcParamExtensions] = []string{uris}
+		header[c.dialect.extensionsHeader()] = []string{uris}
 	}
 	return header
 }
