@@ -72,10 +72,11 @@ func withFiles(r *a2a.SendMessageRequest) *a2a.SendMessageRequest {
 
 // decode implements binding.
 func (legacyRPC) decode(call outbox.Call, p parcel, ev evidence) answer {
-	a := rpcAnswer(p, ev, legacyFaults)
-	if a.reason == ReasonUnexpectedContentType {
-		return unlabeled(p, ev, a)
+	if unlabeled(p, ev) {
+		ev.header = ev.header.Clone()
+		ev.header.Del("Content-Type")
 	}
+	a := rpcAnswer(p, ev, legacyFaults)
 	if a.result == nil {
 		return a
 	}
@@ -87,16 +88,9 @@ func (legacyRPC) decode(call outbox.Call, p parcel, ev evidence) answer {
 	return a
 }
 
-// unlabeled reads an error that came as plain text, which is how the Go SDK's servers of A2A 0.3 send all of theirs. With the
-// id of the request in it, it is no page of a gateway. Anything else stays the answer that it was.
-func unlabeled(p parcel, ev evidence, was answer) answer {
+// unlabeled reports whether a response is one to the request although it came as plain text. The Go SDK's servers of A2A 0.3
+// set no content type, and net/http guesses that one. With the request's id in it, it is no page of a gateway.
+func unlabeled(p parcel, ev evidence) bool {
 	kind, _, err := mime.ParseMediaType(ev.header.Get("Content-Type"))
-	if err != nil || kind != "text/plain" || object(ev.body).text("id") != p.id {
-		return was
-	}
-	ev.header = nil
-	if a := rpcAnswer(p, ev, legacyFaults); a.fault != nil {
-		return a
-	}
-	return was
+	return err == nil && kind == "text/plain" && object(ev.body).text("id") == p.id
 }

@@ -68,7 +68,12 @@ func TestAgainstTheSDK(t *testing.T) {
 func wholeWay(t *testing.T, b sdkBinding) {
 	t.Helper()
 	store := taskstore.NewInMemory(&taskstore.InMemoryStoreConfig{Authenticator: a2asrv.NewTaskStoreAuthenticator()})
-	c := connect(t, b.open(t, sdkHandler(a2asrv.WithTaskStore(store), a2asrv.WithCallInterceptors(named{})), nil))
+	walk(t, connect(t, b.open(t, sdkHandler(a2asrv.WithTaskStore(store), a2asrv.WithCallInterceptors(named{})), nil)), b.lists)
+}
+
+// walk sends a message that is done at once and one that waits, looks for them if the agent lists its tasks, and cancels.
+func walk(t *testing.T, c *remote.Client, lists bool) {
+	t.Helper()
 	waiting := message()
 	waiting.Message.ID, waiting.Message.Parts = "m-72", a2a.ContentParts{a2a.NewTextPart("wait")}
 
@@ -79,7 +84,7 @@ func wholeWay(t *testing.T, b sdkBinding) {
 
 	// The SDK lists a task that has no time yet whatever time was asked for.
 	awaitState(t, c, second.Task.ID, v1alpha1.TaskStateInputRequired)
-	if b.lists {
+	if lists {
 		findAll(t, c, second.Task.ID)
 	}
 	expectTask(t, c.Get(t.Context(), first.Task.ID), outbox.Accepted, "")
