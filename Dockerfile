@@ -1,4 +1,4 @@
-# Build one program's image with --target manager or --target finance-agent.
+# Build one program's image with --target manager, --target dedup-proxy or --target finance-agent.
 FROM golang:1.26 AS builder
 ARG TARGETOS
 ARG TARGETARCH
@@ -19,6 +19,12 @@ FROM gcr.io/distroless/static:nonroot AS finance-agent
 COPY --from=builder /out/finance-agent /finance-agent
 USER 65532:65532
 ENTRYPOINT ["/finance-agent"]
+
+# /var/lib/dedup-proxy is for a volume that the user may write, such as one for SQLite.
+FROM gcr.io/distroless/static:nonroot AS dedup-proxy
+COPY --from=builder /out/dedup-proxy /dedup-proxy
+USER 65532:65532
+ENTRYPOINT ["/dedup-proxy"]
 
 # The last stage is what a build without --target makes.
 FROM gcr.io/distroless/static:nonroot AS manager

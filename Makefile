@@ -74,7 +74,7 @@ verify: generate manifests docs-api ## Check that generated files, go.mod and fo
 	@echo "generated files, go.mod and formatting are up to date"
 
 .PHONY: test
-test: localcluster build $(GOTESTSUM) ## Run all tests.
+test: localcluster build interop-deps $(GOTESTSUM) ## Run all tests.
 	$(GOTESTSUM) --format=testname -- -count=1 -timeout=15m $(TEST_FLAGS) $(TEST_PACKAGES)
 
 .PHONY: test-faults
@@ -85,9 +85,35 @@ test-faults: localcluster build ## Run all fault plans: crashes, distorted views
 test-mutants: localcluster build ## Break the operator in many ways, and require that a named test catches each.
 	go run ./hack/mutants
 
+.PHONY: bench-proxy
+bench-proxy: build ## Measure what the deduplicating proxy adds, against the bare agent in the same run.
+	go run ./hack/benchproxy
+
 .PHONY: model
 model: ## Check the model of the protocol with spin (Debian package spin).
 	docs/model/check.sh
+
+##@ Interoperability
+
+INTEROP_JS := test/interop/js
+INTEROP_MODULES := $(INTEROP_JS)/node_modules/.package-lock.json
+
+.PHONY: interop-deps
+interop-deps: $(if $(shell command -v npm),$(INTEROP_MODULES),interop-without-npm) ## Build and install the foreign agents of test/interop.
+	go build -o $(BIN)/interop-goagent ./test/interop/goagent
+
+# npm writes this file last, as its own record of what it installed.
+$(INTEROP_MODULES): $(INTEROP_JS)/package.json $(INTEROP_JS)/package-lock.json $(INTEROP_JS)/.npmrc
+	npm ci --prefix $(INTEROP_JS)
+	@touch $@
+
+.PHONY: interop-without-npm
+interop-without-npm:
+	@echo "npm is missing: the tests with JavaScript agents will be skipped; install Node.js 20 or newer with npm"
+
+.PHONY: interop
+interop: localcluster build interop-deps ## Run the operator against agents that others wrote, and print what came of it.
+	go -C test/interop test -count=1
 
 ##@ Build
 

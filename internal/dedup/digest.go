@@ -1,13 +1,17 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
 package dedup
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/gowebpki/jcs"
 )
 
 // digestedBody lists what makes two copies of a message the same message: what was said, and to which
@@ -20,32 +24,105 @@ type digestedBody struct {
 	ReferenceTasks []a2a.TaskID     `json:"referenceTaskIds,omitempty"`
 }
 
-// Digest is the SHA-256 of the message's canonical body, as "sha256:" and lower-case hex.
-//
-// The canonical body is the JSON object of parts, taskId, contextId and referenceTaskIds with empty
-// members left out, the members of every object sorted by name, no white space between tokens, numbers
-// as IEEE 754 doubles and no escaping beyond what JSON requires. Two integers that differ only beyond
-// 2^53 therefore have one digest.
-//
-// It returns an error for content that has no JSON form, which a message off the wire can't hold.
+// digestedMembers are the names of the same, in canonical order.
+var digestedMembers = []string{"contextId", "parts", "referenceTaskIds", "taskId"}
+
+// Digest is [DigestJSON] of a message that was read already. It returns an error for content that has no
+// JSON form, or one that is no I-JSON, which a message that the SDK read off the wire can't hold.
 func Digest(msg *a2a.Message) (string, error) {
 	wire, err := json.Marshal(digestedBody{
 		Parts: msg.Parts, TaskID: msg.TaskID, ContextID: msg.ContextID, ReferenceTasks: msg.ReferenceTasks,
 	})
 	if err != nil {
-		return "", fmt.Errorf("dedup: body has no JSON form: %w", err)
+		return "", fmt.Errorf("dedup: message has no JSON form: %w", err)
 	}
-	// Structs marshal in field order and maps in key order: through a map, both give the same bytes.
-	var tree map[string]any
-	if err := json.Unmarshal(wire, &tree); err != nil {
-		return "", fmt.Errorf("dedup: body can't be read back: %w", err)
+	return DigestJSON(wire)
+}
+
+// DigestJSON is the SHA-256 of the canonical body of a message, given as its JSON (A2A 1.0, section
+// 4.1.4), as "sha256:" and lower-case hex.
+//
+// The canonical body is the JSON object of contextId, parts, referenceTaskIds and taskId in the form of
+// RFC 8785 (JCS). Of these, members that are missing, null or empty are left out, and so are the
+// optional members of a part. Numbers are IEEE 754 doubles there: two integers that differ only beyond
+// 2^53 have one digest. Members of a part that A2A does not know count: somebody may read them.
+//
+// It returns an error that names the member for a body whose members have the wrong type, and for what
+// readers don't agree on (RFC 7493): names that occur twice, lone surrogates, numbers beyond a double.
+func DigestJSON(message json.RawMessage) (string, error) {
+	body, err := canonicalBody(message)
+	if err != nil {
+		return "", fmt.Errorf("dedup: %w", err)
 	}
-	var canonical bytes.Buffer
-	enc := json.NewEncoder(&canonical)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(tree); err != nil {
-		return "", fmt.Errorf("dedup: body has no canonical form: %w", err)
-	}
-	sum := sha256.Sum256(bytes.TrimSuffix(canonical.Bytes(), []byte("\n")))
+	sum := sha256.Sum256(body)
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
+}
+
+func canonicalBody(message json.RawMessage) ([]byte, error) {
+	all, err := members(message)
+	if err != nil {
+		return nil, fmt.Errorf("message: %w", err)
+	}
+	var body []member
+	for _, name := range digestedMembers {
+		i := slices.IndexFunc(all, func(m member) bool { return m.name == name })
+		if i < 0 || empty(all[i].value) {
+			continue
+		}
+		value, err := canonicalMember(name, all[i].value)
+		if err != nil {
+			return nil, fmt.Errorf("message.%s: %w", name, err)
+		}
+		body = append(body, member{name, value})
+	}
+	return object(body)
+}
+
+func canonicalMember(name string, value json.RawMessage) ([]byte, error) {
+	switch name {
+	case "parts":
+		return canonicalParts(value)
+	case "referenceTaskIds":
+		if err := json.Unmarshal(value, new([]string)); err != nil {
+			return nil, err
+		}
+	default:
+		if err := json.Unmarshal(value, new(string)); err != nil {
+			return nil, err
+		}
+	}
+	return jcs.Transform(value)
+}
+
+// optionalPartMembers may be missing, null or empty in a part, which means the same. The null of data is
+// a value; an empty text is a text.
+var optionalPartMembers = map[string]func(json.RawMessage) bool{
+	"filename": empty, "mediaType": empty, "metadata": empty, "url": empty,
+	"text": null, "raw": null,
+}
+
+func canonicalParts(value json.RawMessage) ([]byte, error) {
+	canonical, err := jcs.Transform(value)
+	if err != nil {
+		return nil, err
+	}
+	var parts []json.RawMessage
+	if err := json.Unmarshal(canonical, &parts); err != nil {
+		return nil, err
+	}
+	texts := make([][]byte, len(parts))
+	for i, part := range parts {
+		all, err := members(part)
+		if err != nil {
+			return nil, fmt.Errorf("[%d]: %w", i, err)
+		}
+		kept := slices.DeleteFunc(all, func(m member) bool {
+			unset, optional := optionalPartMembers[m.name]
+			return optional && unset(m.value)
+		})
+		if texts[i], err = object(kept); err != nil { // in the order they had, which is canonical
+			return nil, fmt.Errorf("[%d]: %w", i, err)
+		}
+	}
+	return join('[', texts, ']'), nil
 }

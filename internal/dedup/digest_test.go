@@ -1,3 +1,6 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
 package dedup_test
 
 import (
@@ -85,5 +88,38 @@ func TestDigestOfGoValues(t *testing.T) {
 	}
 	if _, err := dedup.Digest(a2a.NewMessage(a2a.MessageRoleUser, a2a.NewDataPart(func() {}))); err == nil {
 		t.Error("no error for content without a JSON form")
+	}
+}
+
+// The proxy digests the bytes of the wire and an agent what the SDK read from them: a message that comes
+// once by each way is one message.
+func TestDigestJSONAgrees(t *testing.T) {
+	for name, wire := range map[string]string{
+		"base":                base,
+		"text":                `{"messageId":"m","role":"ROLE_USER","parts":[{"text":"ünï\u2028<&>\u0000 \ud83d\ude02"}]}`,
+		"empty text":          `{"messageId":"m","role":"ROLE_USER","parts":[{"text":""}]}`,
+		"raw":                 `{"messageId":"m","role":"ROLE_USER","parts":[{"raw":"/+8=","mediaType":"a/b","filename":"f"}]}`,
+		"url":                 `{"messageId":"m","role":"ROLE_USER","parts":[{"url":"https://x/?a=1&b=<2>"}]}`,
+		"data object":         `{"messageId":"m","role":"ROLE_USER","parts":[{"data":{"b":[1.50,-0,1e21,1e-7,123456789012345678],"a":{"y":null,"x":true}}}]}`,
+		"data array":          `{"messageId":"m","role":"ROLE_USER","parts":[{"data":[[],{},"",null,false]}]}`,
+		"data string":         `{"messageId":"m","role":"ROLE_USER","parts":[{"data":"s"}]}`,
+		"data number":         `{"messageId":"m","role":"ROLE_USER","parts":[{"data":100000000000000000000000}]}`,
+		"metadata of a part":  `{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x","metadata":{"k":[1,{"b":1,"a":2}]}}]}`,
+		"all members":         `{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}],"taskId":"t","contextId":"c<","referenceTaskIds":["b","a&"]}`,
+		"nulls":               `{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x","metadata":null,"filename":null,"url":null}],"taskId":null,"contextId":null,"referenceTaskIds":null}`,
+		"empty members":       `{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x","metadata":{},"filename":"","mediaType":"","url":""}],"taskId":"","contextId":"","referenceTaskIds":[]}`,
+		"no parts":            `{"messageId":"m","role":"ROLE_USER","parts":[]}`,
+		"names in UTF-16":     `{"messageId":"m","role":"ROLE_USER","parts":[{"data":{"\ufb33":1,"\ud83d\ude00":2,"<":3}}]}`,
+		"several parts":       `{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"},{"raw":""},{"url":"u"},{"data":0}]}`,
+		"spelling of a float": `{"messageId":"m","role":"ROLE_USER","parts":[{"data":0.1000000000000000055511151231257827}]}`,
+	} {
+		fromWire, err := dedup.DigestJSON(json.RawMessage(wire))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if fromSDK := digestOf(t, wire); fromSDK != fromWire {
+			t.Errorf("%s: %s off the wire, %s by the SDK", name, fromWire, fromSDK)
+		}
 	}
 }

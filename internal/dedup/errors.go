@@ -1,8 +1,12 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
 package dedup
 
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -22,6 +26,12 @@ var (
 	// (JSON-RPC −32000, HTTP 409 with Retry-After) with the reason ReasonInProgress. A sender that does
 	// not know the reason sees an error with no known outcome, and repeats: that is right as well.
 	ErrInProgress = errors.New("an earlier copy of this message is still being processed")
+
+	// ErrOutcomeUnknown says that the first copy of this message came to no known end, and that nobody
+	// here can look its task up: repeating the message does not help until somebody finds out. Nothing
+	// is executed meanwhile. On the wire it is an implementation-defined server error (JSON-RPC −32000,
+	// HTTP 409 without Retry-After) with the reason ReasonOutcomeUnknown.
+	ErrOutcomeUnknown = errors.New("what became of an earlier copy of this message is not known")
 )
 
 // The reasons a sender reads in an error's details.
@@ -32,6 +42,8 @@ const (
 	ReasonMismatch = "MESSAGE_ID_MISMATCH"
 	// ReasonInProgress stands for ErrInProgress.
 	ReasonInProgress = "MESSAGE_IN_PROGRESS"
+	// ReasonOutcomeUnknown stands for ErrOutcomeUnknown.
+	ReasonOutcomeUnknown = "MESSAGE_OUTCOME_UNKNOWN"
 )
 
 // RetryAfter is how long a sender that was told ErrInProgress should wait.
@@ -46,8 +58,8 @@ const (
 	retryType  = "type.googleapis.com/google.rpc.RetryInfo"
 )
 
-// Reason returns ReasonMismatch or ReasonInProgress when err is, or came over the wire from, one of this
-// package's errors, and "" for every other error. It reads what the SDK's JSON-RPC and REST clients
+// Reason returns ReasonMismatch, ReasonInProgress or ReasonOutcomeUnknown when err is, or came over the
+// wire from, one of this package's errors, and "" for every other error. It reads what the SDK's JSON-RPC and REST clients
 // return as well as the errors of a [Handler].
 func Reason(err error) string {
 	var a2aErr *a2a.Error
@@ -65,21 +77,49 @@ func Reason(err error) string {
 	return ""
 }
 
-func mismatch(key Key) error {
-	return wireError(key, a2a.ErrInvalidParams, ErrMismatch, ReasonMismatch, "mint a new messageId for a new message")
+// refusal is how one of this package's errors reads on the wire.
+type refusal struct {
+	cause  error
+	class  error // which the SDK turns into a code
+	reason string
+	advice string
+	retry  bool // a little later, with RetryAfter
 }
 
-func inProgress(key Key) error {
-	err := wireError(key, a2a.ErrServerError, ErrInProgress, ReasonInProgress, "send the same message again later")
-	return err.WithTypedDetails(errordetails.NewTyped(retryType, map[string]any{"retryDelay": RetryAfter.String()}))
+var refusals = []refusal{
+	{cause: ErrMismatch, class: a2a.ErrInvalidParams, reason: ReasonMismatch, advice: "mint a new messageId for a new message"},
+	{cause: ErrInProgress, class: a2a.ErrServerError, reason: ReasonInProgress, advice: "send the same message again later", retry: true},
+	{cause: ErrOutcomeUnknown, class: a2a.ErrServerError, reason: ReasonOutcomeUnknown, advice: "look for its task before anything is sent under another messageId"},
 }
 
-// wireError names the error for errors.Is by class, which the SDK turns into a code, and by cause.
-func wireError(key Key, class, cause error, reason, advice string) *a2a.Error {
-	detail := errordetails.NewTyped(reasonType, map[string]any{
-		"reason":   reason,
+func refusalFor(err error) (refusal, bool) {
+	i := slices.IndexFunc(refusals, func(r refusal) bool { return errors.Is(err, r.cause) })
+	if i < 0 {
+		return refusal{}, false
+	}
+	return refusals[i], true
+}
+
+func (r refusal) message() string { return fmt.Sprintf("%v: %s", r.cause, r.advice) }
+
+func (r refusal) details(key Key) []*errordetails.Typed {
+	details := []*errordetails.Typed{errordetails.NewTyped(reasonType, map[string]any{
+		"reason":   r.reason,
 		"domain":   ReasonDomain,
 		"metadata": map[string]any{"messageId": key.MessageID},
-	})
-	return a2a.NewError(fmt.Errorf("%w: %w", class, cause), fmt.Sprintf("%v: %s", cause, advice)).WithTypedDetails(detail)
+	})}
+	if r.retry {
+		details = append(details, errordetails.NewTyped(retryType, map[string]any{"retryDelay": RetryAfter.String()}))
+	}
+	return details
+}
+
+// WireError is err, which is ErrMismatch, ErrInProgress or ErrOutcomeUnknown, as the sender of the message
+// is told it, and nil for every other error. It is the class of protocol error for errors.Is, besides err.
+func WireError(key Key, err error) *a2a.Error {
+	r, ok := refusalFor(err)
+	if !ok {
+		return nil
+	}
+	return a2a.NewError(fmt.Errorf("%w: %w", r.class, err), r.message()).WithTypedDetails(r.details(key)...)
 }

@@ -1,3 +1,6 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
 package dedup
 
 import (
@@ -19,8 +22,7 @@ var errPanicked = errors.New("request handler panicked")
 // attempt is the first copy of a message on its way through the wrapped handler. It travels in the
 // context, which the SDK hands on to the task store.
 type attempt struct {
-	store   Store
-	key     Key
+	ticket  *Ticket
 	tracked bool
 
 	mu      sync.Mutex
@@ -37,17 +39,17 @@ func attemptFrom(ctx context.Context) *attempt {
 
 // begin detaches the first copy from its client: a client that hangs up must not leave a row behind that
 // nobody binds or releases.
-func (h *Handler) begin(ctx context.Context, key Key) (context.Context, *attempt) {
-	a := &attempt{store: h.store, key: key, tracked: h.tracked}
+func (h *Handler) begin(ctx context.Context, ticket *Ticket) (context.Context, *attempt) {
+	a := &attempt{ticket: ticket, tracked: h.tracked}
 	return context.WithValue(context.WithoutCancel(ctx), attemptKey{}, a), a
 }
 
-func (h *Handler) sendFirst(ctx context.Context, key Key, req *a2a.SendMessageRequest) (a2a.SendMessageResult, error) {
+func (h *Handler) sendFirst(ctx context.Context, ticket *Ticket, req *a2a.SendMessageRequest) (a2a.SendMessageResult, error) {
 	type answer struct {
 		result a2a.SendMessageResult
 		err    error
 	}
-	detached, first := h.begin(ctx, key)
+	detached, first := h.begin(ctx, ticket)
 	done := make(chan answer, 1)
 	go func() {
 		var a answer
@@ -73,8 +75,8 @@ type streamItem struct {
 
 // streamFirst passes the stream on and settles the row by its first event. When the client leaves before
 // that event, the stream is read on until it came; after it, the stream is dropped at once.
-func (h *Handler) streamFirst(ctx context.Context, key Key, req *a2a.SendMessageRequest, yield func(a2a.Event, error) bool) {
-	detached, first := h.begin(ctx, key)
+func (h *Handler) streamFirst(ctx context.Context, ticket *Ticket, req *a2a.SendMessageRequest, yield func(a2a.Event, error) bool) {
+	detached, first := h.begin(ctx, ticket)
 	detached, drop := context.WithCancel(detached)
 	items, settled, left := make(chan streamItem), make(chan struct{}), make(chan struct{})
 	go func() {
@@ -146,22 +148,22 @@ func guard(ctx context.Context, f func() error) (err error) {
 	return f()
 }
 
-// settle ends the first copy's time as "in progress" by what came out of it. A row that can be neither
-// bound nor released stays inserted until it expires; repeats are told to come back later, which is
-// wrong for a while but never makes a second task.
+// settle ends the first copy's time as "in progress" by what came out of it. Where the outcome is open,
+// and where it can't be recorded, the row is given up, and the next copy has it looked up.
 func (a *attempt) settle(ctx context.Context, result a2a.Event, err error) {
 	var failed error
 	switch {
 	case err == nil && result != nil:
 		failed = a.bindResult(ctx, result)
 	case a.leftNothing(err):
-		failed = a.store.Release(ctx, a.key)
-	default:
-		return
+		failed = a.ticket.Release(ctx)
+	case errors.Is(err, errPanicked):
+		a.ticket.lapse() // what is left of it may make a task yet
 	}
 	if failed != nil {
 		log.Error(ctx, "deduplication row not settled", failed)
 	}
+	a.ticket.Leave()
 }
 
 func (a *attempt) bindResult(ctx context.Context, result a2a.Event) error {
@@ -182,7 +184,7 @@ func (a *attempt) bind(ctx context.Context, outcome Binding) error {
 	if a.bound || !outcome.Known() {
 		return nil
 	}
-	err := a.store.Bind(ctx, a.key, outcome)
+	err := a.ticket.Bind(ctx, outcome)
 	a.bound = err == nil
 	return err
 }
@@ -207,11 +209,11 @@ func (a *attempt) leftNothing(err error) bool {
 	case a.tracked:
 		return true
 	}
-	return slices.ContainsFunc(refusals, func(refusal error) bool { return errors.Is(err, refusal) })
+	return slices.ContainsFunc(refusedByName, func(name error) bool { return errors.Is(err, name) })
 }
 
-// refusals are the errors by which an agent says that it did not take a message (A2A 1.0, section 3.3.2).
-var refusals = []error{
+// refusedByName are the errors by which an agent says that it did not take a message (A2A 1.0, section 3.3.2).
+var refusedByName = []error{
 	a2a.ErrParseError, a2a.ErrInvalidRequest, a2a.ErrMethodNotFound, a2a.ErrInvalidParams,
 	a2a.ErrTaskNotFound, a2a.ErrUnsupportedOperation, a2a.ErrUnsupportedContentType,
 	a2a.ErrPushNotificationNotSupported, a2a.ErrExtensionSupportRequired, a2a.ErrVersionNotSupported,

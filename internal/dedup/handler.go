@@ -1,3 +1,6 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
 package dedup
 
 import (
@@ -5,11 +8,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
-	"github.com/a2aproject/a2a-go/v2/log"
 )
 
 // Handler deduplicates the messages sent to the request handler it wraps. Calls other than SendMessage
@@ -29,52 +30,66 @@ import (
 // first copy with a direct Message, that Message was stored and is the answer again.
 type Handler struct {
 	a2asrv.RequestHandler
-	store     Store
-	retention time.Duration
-	now       func() time.Time
-	tracked   bool
+	table   *Table
+	tracked bool
+	lookup  Lookup
 }
 
 var _ a2asrv.RequestHandler = (*Handler)(nil)
 
-// Option changes how a [Handler] works.
-type Option func(*Handler)
+// HandlerOption changes how a [Handler] works. Every [Option] is one.
+type HandlerOption interface{ applyTo(h *Handler) }
 
-// WithRetention sets how long a message is remembered; [DefaultRetention] otherwise.
-func WithRetention(d time.Duration) Option { return func(h *Handler) { h.retention = d } }
+func (o Option) applyTo(h *Handler) { o(h.table) }
 
-// WithClock replaces the clock that rows expire by.
-func WithClock(now func() time.Time) Option { return func(h *Handler) { h.now = now } }
+type handlerOption func(*Handler)
+
+func (o handlerOption) applyTo(h *Handler) { o(h) }
+
+// Lookup finds the outcome of a first copy that came to no known end, or whose process did. It returns
+// false only where it is certain that the message has made no task and will make none: then the message
+// is executed. An error, also one that only says that this is not certain, leaves the row as it is.
+type Lookup func(ctx context.Context, key Key) (Binding, bool, error)
+
+// WithLookup makes the handler ask find about messages whose outcome is open. Without it they are
+// answered with ErrOutcomeUnknown until their rows expire.
+func WithLookup(find Lookup) HandlerOption {
+	return handlerOption(func(h *Handler) { h.lookup = find })
+}
 
 // WithTracking says that the wrapped handler keeps its tasks in a store wrapped by [TrackTasks], and in
 // no other. Then a row is bound in the moment its task is created, and a send that failed without a
 // write to the task store is known to have left nothing behind, whatever its error says.
-func WithTracking() Option { return func(h *Handler) { h.tracked = true } }
+func WithTracking() HandlerOption { return handlerOption(func(h *Handler) { h.tracked = true }) }
 
-// NewHandler puts the table in front of next.
-func NewHandler(next a2asrv.RequestHandler, store Store, options ...Option) *Handler {
-	h := &Handler{RequestHandler: next, store: store, retention: DefaultRetention, now: time.Now}
+// NewHandler puts the table of store in front of next.
+func NewHandler(next a2asrv.RequestHandler, store Store, options ...HandlerOption) *Handler {
+	h := &Handler{RequestHandler: next, table: newTable(store)}
 	for _, option := range options {
-		option(h)
+		option.applyTo(h)
 	}
 	return h
 }
 
+// Table is the handler's, for [Table.Sweep].
+func (h *Handler) Table() *Table { return h.table }
+
 // SendMessage implements [a2asrv.RequestHandler]. Besides the wrapped handler's errors it returns
-// ErrMismatch, ErrInProgress and the errors of the store; after one of the latter nothing was executed.
+// ErrMismatch, ErrInProgress, ErrOutcomeUnknown, and the errors of the store and of the [Lookup]; after one
+// of these nothing was executed.
 func (h *Handler) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (a2a.SendMessageResult, error) {
 	key, ok := keyOf(ctx, req)
 	if !ok {
 		return h.RequestHandler.SendMessage(ctx, req)
 	}
-	known, err := h.claim(ctx, key, req)
+	ticket, known, err := h.claim(ctx, key, req)
 	switch {
 	case err != nil:
 		return nil, err
 	case known != nil:
 		return h.replay(ctx, req, *known)
 	}
-	return h.sendFirst(ctx, key, req)
+	return h.sendFirst(ctx, ticket, req)
 }
 
 // SendStreamingMessage implements [a2asrv.RequestHandler]; its errors are those of SendMessage.
@@ -84,7 +99,7 @@ func (h *Handler) SendStreamingMessage(ctx context.Context, req *a2a.SendMessage
 		return h.RequestHandler.SendStreamingMessage(ctx, req)
 	}
 	return func(yield func(a2a.Event, error) bool) {
-		known, err := h.claim(ctx, key, req)
+		ticket, known, err := h.claim(ctx, key, req)
 		switch {
 		case err != nil:
 			yield(nil, err)
@@ -95,33 +110,9 @@ func (h *Handler) SendStreamingMessage(ctx context.Context, req *a2a.SendMessage
 				yield(result, nil)
 			}
 		default:
-			h.streamFirst(ctx, key, req, yield)
+			h.streamFirst(ctx, ticket, req, yield)
 		}
 	}
-}
-
-// claim decides whether this copy is the first: then it returns neither a binding nor an error. For a
-// repeat it returns the first copy's outcome.
-func (h *Handler) claim(ctx context.Context, key Key, req *a2a.SendMessageRequest) (*Binding, error) {
-	digest, err := Digest(req.Message)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", a2a.ErrInvalidParams, err)
-	}
-	row, inserted, err := h.store.Insert(ctx, key, digest, h.now(), h.retention)
-	switch {
-	case err != nil:
-		// Not executed, since nothing would protect it. The cause is for the log: it may name machines.
-		log.Error(ctx, "deduplication table failed", err)
-		return nil, a2a.NewError(fmt.Errorf("%w: %w", a2a.ErrInternalError, err), "deduplication table is not available")
-	case inserted:
-		return nil, nil
-	case row.Digest != digest:
-		return nil, mismatch(key)
-	case !row.Binding.Known():
-		noteInProgress(ctx)
-		return nil, inProgress(key)
-	}
-	return &row.Binding, nil
 }
 
 // replay answers a repeat. A task that is gone by now gives TaskNotFound and is not made anew.

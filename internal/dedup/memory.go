@@ -1,7 +1,11 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
 package dedup
 
 import (
 	"bytes"
+	"cmp"
 	"container/heap"
 	"context"
 	"sync"
@@ -34,31 +38,55 @@ func NewMemory() *Memory {
 var _ Store = (*Memory)(nil)
 
 // Insert implements [Store].
-func (m *Memory) Insert(ctx context.Context, key Key, digest string, now time.Time, ttl time.Duration) (Row, bool, error) {
-	if err := ctx.Err(); err != nil {
+func (m *Memory) Insert(ctx context.Context, claim Claim) (Row, bool, error) {
+	if err := cmp.Or(ctx.Err(), claim.Check()); err != nil {
 		return Row{}, false, err
-	}
-	if ttl <= 0 {
-		return Row{}, false, ErrRetention
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.evict(now)
-	if known, ok := m.rows[key]; ok {
-		if now.Before(known.row.Expires) {
+	m.evict(claim.Now, evictionsPerInsert)
+	if known, ok := m.rows[claim.Key]; ok {
+		if claim.Now.Before(known.row.Expires) {
 			return known.row.clone(), false, nil
 		}
 		m.remove(known)
 	}
-	added := &memoryRow{key: key, row: Row{Digest: digest, Expires: now.Add(ttl)}}
-	m.rows[key] = added
+	added := &memoryRow{key: claim.Key, row: Row{
+		Digest: claim.Digest, Owner: claim.Owner,
+		Lease: claim.Now.Add(claim.Lease), Expires: claim.Now.Add(claim.Retention),
+	}}
+	m.rows[claim.Key] = added
 	heap.Push(&m.queue, added)
 	return added.row, true, nil
 }
 
+// Hold implements [Store].
+func (m *Memory) Hold(ctx context.Context, claim Claim) (bool, error) {
+	if err := cmp.Or(ctx.Err(), claim.Check()); err != nil {
+		return false, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known, ok := m.rows[claim.Key]
+	if !ok || !known.row.holdable(claim) {
+		return false, nil
+	}
+	known.row.Owner, known.row.Lease = claim.Owner, claim.Now.Add(claim.Lease)
+	if expires := claim.Now.Add(claim.Retention); expires.After(known.row.Expires) {
+		known.row.Expires = expires
+		heap.Fix(&m.queue, known.place)
+	}
+	return true, nil
+}
+
+func (r Row) holdable(by Claim) bool {
+	open := r.Digest == by.Digest && !r.Binding.Known() && by.Now.Before(r.Expires)
+	return open && (r.Owner == by.Owner || !by.Now.Before(r.Lease))
+}
+
 // Bind implements [Store].
 func (m *Memory) Bind(ctx context.Context, key Key, outcome Binding) error {
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(ctx.Err(), outcome.Check()); err != nil {
 		return err
 	}
 	m.mu.Lock()
@@ -75,7 +103,7 @@ func (m *Memory) Bind(ctx context.Context, key Key, outcome Binding) error {
 }
 
 // Release implements [Store].
-func (m *Memory) Release(ctx context.Context, key Key) error {
+func (m *Memory) Release(ctx context.Context, key Key, owner string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -87,9 +115,21 @@ func (m *Memory) Release(ctx context.Context, key Key) error {
 		return nil
 	case known.row.Binding.Known():
 		return ErrBound
+	case known.row.Owner != owner:
+		return ErrNotHeld
 	}
 	m.remove(known)
 	return nil
+}
+
+// Expire implements [Store].
+func (m *Memory) Expire(ctx context.Context, now time.Time, limit int) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.evict(now, limit), nil
 }
 
 // Len is the number of rows held, expired ones that are not evicted yet included.
@@ -99,14 +139,12 @@ func (m *Memory) Len() int {
 	return len(m.rows)
 }
 
-// evict drops the rows that expired first, up to a bound.
-func (m *Memory) evict(now time.Time) {
-	for range evictionsPerInsert {
-		if len(m.queue) == 0 || now.Before(m.queue[0].row.Expires) {
-			return
-		}
+// evict drops the rows that expired first, up to a limit.
+func (m *Memory) evict(now time.Time, limit int) (removed int) {
+	for ; removed < limit && len(m.queue) > 0 && !now.Before(m.queue[0].row.Expires); removed++ {
 		m.remove(m.queue[0])
 	}
+	return removed
 }
 
 func (m *Memory) remove(r *memoryRow) {

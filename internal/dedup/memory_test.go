@@ -1,3 +1,6 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
 package dedup_test
 
 import (
@@ -10,7 +13,10 @@ import (
 )
 
 func TestMemoryConformance(t *testing.T) {
-	storetest.Run(t, func(*testing.T) dedup.Store { return dedup.NewMemory() })
+	storetest.Run(t, func(*testing.T) storetest.Opener {
+		store := dedup.NewMemory()
+		return func(*testing.T) dedup.Store { return store }
+	})
 }
 
 // Expired rows go away by later inserts alone, in bounded steps.
@@ -20,7 +26,7 @@ func TestMemoryForgetsExpiredRows(t *testing.T) {
 	insert := func(i int, at time.Time) {
 		t.Helper()
 		key := dedup.Key{MessageID: fmt.Sprint("m-", i)}
-		if _, inserted, err := store.Insert(t.Context(), key, "d", at, time.Hour); err != nil || !inserted {
+		if _, inserted, err := store.Insert(t.Context(), dedup.Claim{Key: key, Digest: "d", Now: at, Retention: time.Hour}); err != nil || !inserted {
 			t.Fatalf("Insert %d: %v, %v", i, inserted, err)
 		}
 	}
@@ -44,10 +50,10 @@ func TestMemoryForgetsExpiredRows(t *testing.T) {
 func TestMemoryReleaseLeavesNothing(t *testing.T) {
 	store, key := dedup.NewMemory(), dedup.Key{MessageID: "m-72"}
 	for i := range 10_000 {
-		if _, inserted, err := store.Insert(t.Context(), key, "d", time.Unix(0, 0), time.Hour); err != nil || !inserted {
+		if _, inserted, err := store.Insert(t.Context(), dedup.Claim{Key: key, Digest: "d", Now: time.Unix(0, 0), Retention: time.Hour}); err != nil || !inserted {
 			t.Fatalf("Insert %d: %v, %v", i, inserted, err)
 		}
-		if err := store.Release(t.Context(), key); err != nil {
+		if err := store.Release(t.Context(), key, ""); err != nil {
 			t.Fatalf("Release %d: %v", i, err)
 		}
 	}

@@ -1,3 +1,6 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
 package dedup_test
 
 import (
@@ -40,7 +43,7 @@ func TestWhatReleasesARow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			agent := &fakeAgent{send: returns(nil, test.err)}
-			var options []dedup.Option
+			var options []dedup.HandlerOption
 			if test.tracked {
 				options = append(options, dedup.WithTracking())
 			}
@@ -52,7 +55,7 @@ func TestWhatReleasesARow(t *testing.T) {
 			if test.released {
 				wantTask(t, "second send", got, err, "t-1")
 			} else {
-				wantErr(t, "second send", err, dedup.ErrInProgress)
+				wantErr(t, "second send", err, dedup.ErrOutcomeUnknown)
 			}
 		})
 	}
@@ -70,7 +73,7 @@ func TestTouchedTaskStoreKeepsTheRow(t *testing.T) {
 	_, err := h.SendMessage(t.Context(), request("m-71", "x"))
 	wantErr(t, "first send", err, a2a.ErrInvalidParams)
 	_, err = h.SendMessage(t.Context(), request("m-71", "x"))
-	wantErr(t, "second send", err, dedup.ErrInProgress)
+	wantErr(t, "second send", err, dedup.ErrOutcomeUnknown)
 }
 
 type failingTasks struct{ taskstore.Store }
@@ -170,9 +173,11 @@ type brokenStore struct{ dedup.Store }
 
 var errBroken = errors.New("table is down")
 
-func (brokenStore) Insert(context.Context, dedup.Key, string, time.Time, time.Duration) (dedup.Row, bool, error) {
+func (brokenStore) Insert(context.Context, dedup.Claim) (dedup.Row, bool, error) {
 	return dedup.Row{}, false, errBroken
 }
+
+func (brokenStore) Release(context.Context, dedup.Key, string) error { return errBroken }
 
 func TestBrokenStoreExecutesNothing(t *testing.T) {
 	agent := &fakeAgent{}

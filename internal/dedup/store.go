@@ -1,3 +1,6 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
 package dedup
 
 import (
@@ -9,18 +12,21 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// DefaultRetention is how long a row is kept where nobody asks for another time: longer than the three
-// days that a careful client keeps repeating an unanswered message.
-const DefaultRetention = 72 * time.Hour
-
 // Errors of a [Store], to be matched with errors.Is.
 var (
-	// ErrNoRow says that there is no row under the key: never inserted, released or evicted.
+	// ErrNoRow says that there is no row under the key: never inserted, released or removed.
 	ErrNoRow = errors.New("dedup: no such row")
 	// ErrBound says that the row already has an outcome, which no later call may change or remove.
 	ErrBound = errors.New("dedup: row is bound")
-	// ErrRetention says that a retention of zero or less was asked for, which would protect nothing.
-	ErrRetention = errors.New("dedup: retention must be positive")
+	// ErrNotHeld says that the row is another owner's by now: its lease was over, and it was taken over.
+	ErrNotHeld = errors.New("dedup: row is held by another owner")
+	// ErrRetention says that a retention of zero or less was asked for, which would protect nothing, or
+	// one shorter than the lease, so that the row would expire under its owner.
+	ErrRetention = errors.New("dedup: retention must be positive, and not shorter than the lease")
+	// ErrLease says that a negative lease was asked for.
+	ErrLease = errors.New("dedup: lease must not be negative")
+	// ErrOutcome says that an outcome names neither a task nor a reply, or both.
+	ErrOutcome = errors.New("dedup: outcome must be a task or a reply")
 )
 
 // Key names one message. Message ids are chosen by clients, so they are unique per caller only.
@@ -49,12 +55,52 @@ func (b Binding) Equal(other Binding) bool {
 	return b.TaskID == other.TaskID && string(b.Reply) == string(other.Reply)
 }
 
+// Check returns ErrOutcome for what no row may be bound to.
+func (b Binding) Check() error {
+	if (b.TaskID != "") == (len(b.Reply) > 0) {
+		return ErrOutcome
+	}
+	return nil
+}
+
+// Claim says who runs the first copy of a message, and until when it is believed to live.
+type Claim struct {
+	Key Key
+	// Digest is the [Digest] of this copy's body.
+	Digest string
+	// Owner names the claim. It is unique to it, so that a process that dies, and a copy that was given
+	// up, can't be mistaken for the one that is running.
+	Owner string
+	// Now is the time of the call by the owner's clock.
+	Now time.Time
+	// Retention is how long the row is kept: it expires at Now+Retention. Not shorter than Lease.
+	Retention time.Duration
+	// Lease is how long the owner is believed to live without another sign: until Now+Lease.
+	// Zero gives the row up.
+	Lease time.Duration
+}
+
+// Check returns ErrRetention or ErrLease for a claim that no store takes.
+func (c Claim) Check() error {
+	switch {
+	case c.Lease < 0:
+		return ErrLease
+	case c.Retention <= 0, c.Retention < c.Lease:
+		return ErrRetention
+	}
+	return nil
+}
+
 // Row is what a [Store] knows of one message.
 type Row struct {
 	// Digest is the [Digest] of the first copy's body.
 	Digest string
-	// Binding is the first copy's outcome; its zero value while that copy is still running.
+	// Binding is the first copy's outcome; its zero value while that is open.
 	Binding Binding
+	// Owner is the claim that holds the row while its outcome is open.
+	Owner string
+	// Lease is the time from which on the owner counts as gone.
+	Lease time.Time
 	// Expires is the time from which on the row counts as absent.
 	Expires time.Time
 }
@@ -62,20 +108,34 @@ type Row struct {
 // Store is the table. Implementations are safe for concurrent use, by several processes where they
 // share one table. Every call returns the context's error, and changes nothing, when the context is
 // already done. The package storetest holds the behaviour that every implementation has to show.
+//
+// A store that is shared by several machines may take a clock of its own, which they share as well, in
+// the place of Claim.Now. A row's times are by that clock then, to be compared by the store alone.
 type Store interface {
-	// Insert claims key for the caller: it adds a row with the digest that expires at now+ttl, unless a
-	// row that has not expired at now is there. inserted says which; row is the one now in the table.
-	// Of any number of concurrent calls with one key at most one is told inserted. The decision must
-	// be one conditional write: a look-up followed by an insert lets two copies of a message through.
-	// It returns ErrRetention for a ttl of zero or less.
-	Insert(ctx context.Context, key Key, digest string, now time.Time, ttl time.Duration) (row Row, inserted bool, err error)
+	// Insert adds a row for the claim, unless one that has not expired is there. inserted says which;
+	// row is the one now in the table. Of any number of concurrent calls with one key at most one is
+	// told inserted. The decision must be one conditional write: a look-up followed by an insert lets
+	// two copies of a message through. It returns the errors of [Claim.Check].
+	Insert(ctx context.Context, claim Claim) (row Row, inserted bool, err error)
 
-	// Bind records the outcome of the first copy. Binding the same outcome again does nothing; another
-	// one gives ErrBound and changes nothing, since repeats may have been answered with the first.
-	// It returns ErrNoRow when the row is gone.
+	// Hold makes, or keeps, the claim's owner the owner of an open row with the claim's digest, where
+	// that row is the owner's already or its lease is over. Then the lease ends at Now+Lease, and the
+	// row expires no earlier than Now+Retention. held is false, and nothing is changed, for a row that
+	// somebody else holds, that is bound, has another digest, or is gone. Of several owners that want
+	// to take over one row at most one is told held: this too is one conditional write.
+	// It returns the errors of [Claim.Check].
+	Hold(ctx context.Context, claim Claim) (held bool, err error)
+
+	// Bind records the outcome of the first copy, whoever owns the row. Binding the same outcome again
+	// does nothing; another one gives ErrBound and changes nothing, since repeats may have been
+	// answered with the first. It returns ErrNoRow when the row is gone, and ErrOutcome.
 	Bind(ctx context.Context, key Key, outcome Binding) error
 
-	// Release removes a row that is not bound, after a first copy that was refused. It returns ErrBound,
-	// and keeps the row, when an outcome was recorded, and nil when there is no row.
-	Release(ctx context.Context, key Key) error
+	// Release removes the owner's open row, after a first copy that was refused. It returns nil when
+	// there is no row, and keeps the row and returns ErrBound when an outcome was recorded, ErrNotHeld
+	// when the row is another owner's.
+	Release(ctx context.Context, key Key, owner string) error
+
+	// Expire removes rows that expired by now, at most limit of them, and says how many.
+	Expire(ctx context.Context, now time.Time, limit int) (removed int, err error)
 }

@@ -1,3 +1,6 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
 package dedup_test
 
 import (
@@ -111,6 +114,52 @@ func TestConflictStatus(t *testing.T) {
 	status, header, body = answer(t, url+"/rest/message:send", request("m-71", "y"))
 	if status != http.StatusBadRequest || header.Get("Retry-After") != "" {
 		t.Errorf("mismatch: status %d, headers %v: %s", status, header, body)
+	}
+}
+
+// lostAgent serves an agent of whose first copy of m-71 nobody knows the end, on both transports.
+func lostAgent(t *testing.T) string {
+	t.Helper()
+	h := abandonedHandler(t, &fakeAgent{})
+	mux := http.NewServeMux()
+	mux.Handle("/a2a", a2asrv.NewJSONRPCHandler(h))
+	mux.Handle("/rest/", http.StripPrefix("/rest", dedup.ConflictStatus(a2asrv.NewRESTHandler(h))))
+	srv := httptest.NewServer(mux)
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+func TestOutcomeUnknownOverTheWire(t *testing.T) {
+	url := lostAgent(t)
+	for path, binding := range map[string]a2a.TransportProtocol{"/a2a": a2a.TransportProtocolJSONRPC, "/rest": a2a.TransportProtocolHTTPJSON} {
+		_, err := client(t, url+path, binding).SendMessage(t.Context(), request("m-71", "x"))
+		if !errors.Is(err, a2a.ErrServerError) || dedup.Reason(err) != dedup.ReasonOutcomeUnknown {
+			t.Errorf("%s: error %v, reason %q", binding, err, dedup.Reason(err))
+		}
+	}
+	status, header, body := answer(t, url+"/rest/message:send", request("m-71", "x"))
+	if status != http.StatusConflict || header.Get("Retry-After") != "" || header.Get("Content-Type") != "application/json" {
+		t.Errorf("status %d, headers %v", status, header)
+	}
+	for _, want := range []string{`"code":409`, `"reason":"MESSAGE_OUTCOME_UNKNOWN"`, `"messageId":"m-71"`} {
+		if strings.Count(body, want) != 1 {
+			t.Errorf("body lacks %s: %s", want, body)
+		}
+	}
+	if strings.Contains(body, "retryDelay") {
+		t.Errorf("body asks for a repeat: %s", body)
+	}
+	call := map[string]any{"jsonrpc": "2.0", "id": "1", "method": "SendMessage", "params": request("m-71", "x")}
+	if _, _, body := answer(t, url+"/a2a", call); !strings.Contains(body, `"code":-32000,`) {
+		t.Errorf("JSON-RPC: %s", body)
+	}
+}
+
+func TestWireErrorIsForThisPackagesErrors(t *testing.T) {
+	for _, err := range []error{nil, io.EOF, dedup.ErrBound} {
+		if got := dedup.WireError(dedup.Key{}, err); got != nil {
+			t.Errorf("%v reads %v", err, got)
+		}
 	}
 }
 

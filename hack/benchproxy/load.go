@@ -1,0 +1,113 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+const (
+	startTimeout = 20 * time.Second
+	sendTimeout  = 30 * time.Second
+)
+
+// program is a process that serves.
+type program struct {
+	cmd *exec.Cmd
+	url string
+}
+
+// start runs a program and waits until it says where it listens.
+func start(ctx context.Context, dir, path string, args ...string) (*program, error) {
+	file := filepath.Join(dir, filepath.Base(path)+".address")
+	cmd := exec.CommandContext(ctx, path, append(args, "--address-file="+file)...)
+	cmd.Stderr = os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt is for the measurement
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("%w: run make build", err)
+	}
+	p := &program{cmd: cmd}
+	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if data, err := os.ReadFile(file); err == nil {
+			p.url = strings.TrimSpace(string(data))
+			return p, nil
+		}
+	}
+	p.end()
+	return nil, fmt.Errorf("%s does not listen", path)
+}
+
+func (p *program) end() {
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
+}
+
+var client = &http.Client{Timeout: sendTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}}
+
+// turn sends n new messages by so many clients at once.
+func turn(ctx context.Context, url string, n, clients int) (sample, error) {
+	var (
+		group  sync.WaitGroup
+		next   atomic.Int64
+		failed atomic.Pointer[error]
+		s      = sample{latencies: make([]time.Duration, n)}
+	)
+	start := time.Now()
+	for range clients {
+		group.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				begin := time.Now()
+				if err := send(ctx, url); err != nil {
+					failed.Store(&err)
+					return
+				}
+				s.latencies[i] = time.Since(begin)
+			}
+		})
+	}
+	group.Wait()
+	s.took = time.Since(start)
+	if err := failed.Load(); err != nil {
+		return s, *err
+	}
+	return s, nil
+}
+
+var errNoTask = errors.New("no task in the answer")
+
+func send(ctx context.Context, url string) error {
+	body := `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"configuration":{"returnImmediately":true},"message":{"messageId":"` +
+		uuid.NewString() + `","role":"ROLE_USER","parts":[{"text":"Reconcile September 2026"}]}}}`
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/a2a", strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("A2A-Version", "1.0")
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	data, err := io.ReadAll(resp.Body)
+	if err == nil && !bytes.Contains(data, []byte(`"task"`)) {
+		err = fmt.Errorf("%w: HTTP %d %s", errNoTask, resp.StatusCode, data)
+	}
+	return err
+}

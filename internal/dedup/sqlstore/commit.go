@@ -1,0 +1,107 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"sync"
+
+	"github.com/delegation-dev/delegation-operator/internal/sqldb"
+)
+
+const (
+	// maxBatch bounds the writes of one transaction, so that none waits long for the others.
+	maxBatch = 128
+	// batchTimeout bounds a transaction of several writes, none of whose callers can end it.
+	batchTimeout = 3 * sqldb.BusyTimeout
+)
+
+// commits makes one transaction of the writes that wait for the writer at the same time, since what takes
+// long about a write is to have it on the disk. A write that finds the writer free waits for nobody.
+// Each is still one statement with an answer of its own, and none is answered before it is on the disk.
+type commits struct {
+	db   *sql.DB
+	turn chan struct{} // taken by whoever commits for all
+
+	mu      sync.Mutex
+	waiting []*write
+}
+
+type write struct {
+	ctx    context.Context
+	stmt   *sql.Stmt
+	args   []any
+	result sql.Result
+	err    error
+	done   chan struct{}
+}
+
+func newCommits(db *sql.DB) *commits { return &commits{db: db, turn: make(chan struct{}, 1)} }
+
+// exec runs a statement that was prepared on the writer. A caller that leaves gets its answer later all
+// the same: it is on its way to the disk together with others'.
+func (c *commits) exec(ctx context.Context, stmt *sql.Stmt, args ...any) (sql.Result, error) {
+	w := &write{ctx: ctx, stmt: stmt, args: args, done: make(chan struct{})}
+	c.mu.Lock()
+	c.waiting = append(c.waiting, w)
+	c.mu.Unlock()
+	for {
+		select {
+		case <-w.done:
+			return w.result, w.err
+		case c.turn <- struct{}{}:
+			c.commit(c.take())
+			<-c.turn
+		}
+	}
+}
+
+func (c *commits) take() []*write {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := min(len(c.waiting), maxBatch)
+	batch := c.waiting[:n:n]
+	c.waiting = c.waiting[n:]
+	return batch
+}
+
+// commit runs a batch in one transaction. If anything goes wrong nothing of that is kept, and each write
+// is run by itself, so that it fails, or not, for its own reasons.
+func (c *commits) commit(batch []*write) {
+	if len(batch) == 1 || c.together(batch) != nil {
+		for _, w := range batch {
+			w.result, w.err = w.stmt.ExecContext(w.ctx, w.args...)
+		}
+	}
+	for _, w := range batch {
+		close(w.done)
+	}
+}
+
+// together leaves no transaction behind that an error says was not committed, but for a commit that fails
+// itself: then its writes may be there, and to run them again shows each what became of it. An insert
+// finds its own row, by its owner.
+func (c *commits) together(batch []*write) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), batchTimeout)
+	defer cancel()
+	tx, err := c.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // does nothing after a commit
+	for _, w := range batch {
+		if w.err = w.ctx.Err(); w.err != nil {
+			continue
+		}
+		if w.result, err = tx.StmtContext(ctx, w.stmt).ExecContext(ctx, w.args...); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}
+
