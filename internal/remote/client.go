@@ -108,7 +108,7 @@ type request struct {
 func (c *Client) exchange(ctx context.Context, r request) (json.RawMessage, outbox.Exchange) {
 	p, err := c.binding.encode(r.call, r.params)
 	if err != nil {
-		return nil, outbox.Exchange{Outcome: outbox.NotSent, Reason: ReasonRequestNotEncodable, Detail: private{}.cause(err)}
+		return nil, notEncodable(err)
 	}
 	p.header["User-Agent"] = []string{userAgent}
 	if c.dialect.generation == v1 {
@@ -121,6 +121,15 @@ func (c *Client) exchange(ctx context.Context, r request) (json.RawMessage, outb
 	ev := c.wire.do(ctx, p)
 	a := c.binding.decode(r.call, p, ev)
 	return a.result, judge(ev, a, c.wire.now())
+}
+
+// notEncodable says that a call never became a request. One that the binding does not have, such as ListTasks in A2A 0.3,
+// is refused, as an agent would that does not know it.
+func notEncodable(err error) outbox.Exchange {
+	if errors.Is(err, errNoRequest) {
+		return outbox.Exchange{Outcome: outbox.Refused, Reason: rpcFaults[-32601].reason, Detail: err.Error() + "; nothing was asked"}
+	}
+	return outbox.Exchange{Outcome: outbox.NotSent, Reason: ReasonRequestNotEncodable, Detail: private{}.cause(err)}
 }
 
 // sendHeader are the headers that only a message has.

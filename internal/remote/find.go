@@ -33,9 +33,6 @@ const (
 // that changes under its reader loses entries. Its reason is HistoryMissing where a task showed no history, in which the
 // message could be. Refused with reason LookupUnsupported says that the agent does not list tasks to this caller.
 func (c *Client) Find(ctx context.Context, q outbox.Query) outbox.Exchange {
-	if !c.dialect.lists() {
-		return outbox.Exchange{Outcome: outbox.Refused, Reason: ReasonLookupUnsupported, Detail: "A2A 0.3 has no ListTasks; nothing was asked"}
-	}
 	var last *pass
 	for range maxPasses {
 		p := c.list(ctx, q)
