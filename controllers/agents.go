@@ -103,10 +103,13 @@ func contractOf(ra *v1alpha1.RemoteAgent) agentView {
 		id:      ra.UID,
 		limits:  courier.Limits{InFlight: int(ra.Spec.Delivery.MaxInFlight), PerSecond: int(ra.Spec.Delivery.RequestsPerSecond)},
 		updates: ra.Spec.Updates,
-		streams: listens(ra),
+		streams: ra.Status.Endpoint != nil && remote.Streams(*ra.Status.Endpoint) && listens(ra),
 		made:    fmt.Sprintf("%d/%s", ra.Generation, cardVersion(ra)),
 	}
 	v.Lookup = ra.Spec.Contract.TaskLookup.Mode
+	if e := ra.Status.Endpoint; e != nil && !remote.Lists(*e) {
+		v.Lookup = v1alpha1.LookupNone
+	}
 	v.Settle = ra.Spec.Contract.TaskLookup.Settle.Duration
 	v.NamesContexts = ra.Spec.Contract.ContextID == v1alpha1.ContextIDServer
 	v.TakesWhileWorking = ra.Spec.Contract.WhileWorking == v1alpha1.WhileWorkingSend

@@ -125,6 +125,7 @@ func (r *RemoteAgentReconciler) inspect(ctx context.Context, ra *v1alpha1.Remote
 	if len(ra.Spec.Interfaces) > 0 {
 		s.Endpoint, s.Card = ra.Spec.Interfaces[0].DeepCopy(), nil
 		s.Deduplication = deduplication(ra, 0, false)
+		s.Limitations = limitations(*s.Endpoint, nil)
 		return verdict{}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, cardTimeout)
@@ -138,10 +139,10 @@ func (r *RemoteAgentReconciler) inspect(ctx context.Context, ra *v1alpha1.Remote
 	s.Deduplication = deduplication(ra, retention, advertised)
 	endpoint, err := remote.SelectInterface(card, ra.Spec.CardURL)
 	if err != nil {
-		s.Endpoint = nil
+		s.Endpoint, s.Limitations = nil, nil
 		return verdict{retry: true, problem: &outbox.Problem{Reason: "NoUsableInterface", Message: err.Error()}}, nil
 	}
-	s.Endpoint = &endpoint
+	s.Endpoint, s.Limitations = &endpoint, limitations(endpoint, card)
 	return verdict{}, nil
 }
 

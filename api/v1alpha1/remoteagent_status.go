@@ -34,6 +34,13 @@ type RemoteAgentStatus struct {
 	//
 	// +optional
 	Card *CardStatus `json:"card,omitempty"`
+	// Limitations are what can't be done with the agent at this endpoint. Whatever is not listed here can, as far as it is
+	// known.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=reason
+	Limitations []Limitation `json:"limitations,omitempty"`
 	// Deduplication in force.
 	//
 	// +optional
@@ -88,6 +95,32 @@ type CardInterface struct {
 	//
 	// +optional
 	ProtocolVersion string `json:"protocolVersion,omitempty"`
+}
+
+// LimitationReason names something that can't be done with an agent.
+//
+// +kubebuilder:validation:Enum=NoTaskListing;NoStreaming;NoPushNotifications;RoundedNumbers
+type LimitationReason string
+
+// The limitations.
+const (
+	// LimitationNoTaskListing: the protocol has no ListTasks, as A2A 0.3 over JSON-RPC. A task whose first response was lost
+	// can't be looked up: spec.contract.taskLookup counts as None.
+	LimitationNoTaskListing LimitationReason = "NoTaskListing"
+	// LimitationNoStreaming: there are no streams of the agent's tasks.
+	LimitationNoStreaming LimitationReason = "NoStreaming"
+	// LimitationNoPushNotifications: the agent does not call back.
+	LimitationNoPushNotifications LimitationReason = "NoPushNotifications"
+	// LimitationRoundedNumbers: gRPC rounds numbers in data that no 64-bit float holds.
+	LimitationRoundedNumbers LimitationReason = "RoundedNumbers"
+)
+
+// Limitation is something that can't be done with an agent.
+type Limitation struct {
+	// Reason names it.
+	Reason LimitationReason `json:"reason"`
+	// Message says where it comes from, what follows from it, and what to do about it if there is something.
+	Message string `json:"message"`
 }
 
 // DeduplicationStatus is the deduplication in force.

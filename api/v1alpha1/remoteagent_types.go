@@ -31,7 +31,8 @@ type RemoteAgent struct {
 // +kubebuilder:validation:XValidation:rule="has(self.cardURL) || (has(self.interfaces) && self.interfaces.size() > 0)",message="set cardURL, the address of the agent's card, or interfaces, the endpoints by hand"
 type RemoteAgentSpec struct {
 	// CardURL is the agent's base URL or the URL of its agent card. A base URL is completed with
-	// /.well-known/agent-card.json (A2A 1.0, section 8.2).
+	// /.well-known/agent-card.json (A2A 1.0, section 8.2); where that is not found, with /.well-known/agent.json, the place
+	// of older agents.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
@@ -65,6 +66,9 @@ type RemoteAgentSpec struct {
 }
 
 // AgentInterface is one endpoint of an agent (A2A 1.0, AgentInterface).
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.protocolVersion) || !self.protocolVersion.startsWith('0') || !has(self.protocolBinding) || self.protocolBinding == 'JSONRPC'",message="A2A 0.3 is spoken over JSONRPC only: set protocolBinding to JSONRPC, or protocolVersion to the 1.x that the agent speaks over this binding"
+// +kubebuilder:validation:XValidation:rule="!has(self.protocolVersion) || !self.protocolVersion.startsWith('0') || !has(self.tenant) || size(self.tenant) == 0",message="A2A 0.3 knows no tenant: remove tenant, or set protocolVersion to 1.x"
 type AgentInterface struct {
 	// URL of the endpoint.
 	//
@@ -77,12 +81,12 @@ type AgentInterface struct {
 	// +kubebuilder:default=JSONRPC
 	// +kubebuilder:validation:Enum=JSONRPC;HTTP+JSON;GRPC
 	ProtocolBinding string `json:"protocolBinding,omitempty"`
-	// ProtocolVersion of the endpoint.
+	// ProtocolVersion of the endpoint: 1.x, or 0.3 over JSONRPC.
 	//
 	// +optional
 	// +kubebuilder:default="1.0"
 	// +kubebuilder:validation:MaxLength=16
-	// +kubebuilder:validation:Pattern=`^1(\.[0-9]+){0,2}$`
+	// +kubebuilder:validation:Pattern=`^(1(\.[0-9]+){0,2}|0\.3(\.[0-9]+)?)$`
 	ProtocolVersion string `json:"protocolVersion,omitempty"`
 	// Tenant is sent with every request, where the agent serves several.
 	//
@@ -113,7 +117,7 @@ type Contract struct {
 	//
 	// +optional
 	Deduplication *Deduplication `json:"deduplication,omitempty"`
-	// TaskLookup is what ListTasks proves.
+	// TaskLookup is what ListTasks proves. Over A2A 0.3, which has no ListTasks, its mode counts as None.
 	//
 	// +optional
 	// +kubebuilder:default={}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -29,46 +28,35 @@ type binding interface {
 	listen(p parcel, resp *http.Response, heard func()) answer
 }
 
-// spoken are the protocol bindings that this package speaks, the preferred first.
-var spoken = []a2a.TransportProtocol{a2a.TransportProtocolJSONRPC, a2a.TransportProtocolHTTPJSON, a2a.TransportProtocolGRPC}
-
-// preference is the place of a binding among those spoken; false for another. Agents write the names in any case.
-func preference(binding string) (int, bool) {
-	for i, b := range spoken {
-		if strings.EqualFold(binding, string(b)) {
-			return i, true
-		}
-	}
-	return 0, false
-}
-
-// bindingOf is the binding of a name that endpoint has checked; none means the API's default, which is the first.
-func bindingOf(name string) a2a.TransportProtocol {
-	place, _ := preference(name)
-	return spoken[place]
-}
-
-// dressing returns the binding of a name that endpoint has checked.
-func dressing(name string, u *url.URL) binding {
-	switch bindingOf(name) {
-	case a2a.TransportProtocolHTTPJSON:
+// dressing returns the binding of a dialect.
+func dressing(d dialect, u *url.URL) binding {
+	switch {
+	case d.generation == v03:
+		return legacyRPC{rpc{url: u}}
+	case d.binding == a2a.TransportProtocolHTTPJSON:
 		return rest{url: u}
-	case a2a.TransportProtocolGRPC:
+	case d.binding == a2a.TransportProtocolGRPC:
 		return unary{url: u}
 	default:
 		return rpc{url: u}
 	}
 }
 
-// endpoint checks an interface, of which an empty binding and version mean the defaults of the API.
-func endpoint(i v1alpha1.AgentInterface) (*url.URL, error) {
-	if _, ok := preference(i.ProtocolBinding); i.ProtocolBinding != "" && !ok {
-		return nil, fmt.Errorf("%w: protocol binding %q, only %s are spoken", ErrEndpoint, i.ProtocolBinding, spokenNames())
+// endpoint checks an interface and returns its dialect. An empty binding and version mean the defaults of the API.
+func endpoint(i v1alpha1.AgentInterface) (*url.URL, dialect, error) {
+	d, err := dialectOf(i)
+	if err != nil {
+		return nil, dialect{}, fmt.Errorf("%w: %s %s: %w", ErrEndpoint, word(i.ProtocolBinding), word(i.ProtocolVersion), err)
 	}
-	if i.ProtocolVersion != "" && major(i.ProtocolVersion) != "1" {
-		return nil, fmt.Errorf("%w: protocol version %q, only 1.x is spoken", ErrEndpoint, i.ProtocolVersion)
+	if d.generation == v03 && i.Tenant != "" {
+		return nil, dialect{}, fmt.Errorf("%w: A2A 0.3 knows no tenant: remove spec.interfaces[].tenant, or give the protocolVersion 1.0", ErrEndpoint)
 	}
-	u, err := url.Parse(i.URL)
+	u, err := location(i.URL)
+	return u, d, err
+}
+
+func location(s string) (*url.URL, error) {
+	u, err := url.Parse(s)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%w: the URL can't be parsed", ErrEndpoint)
@@ -78,12 +66,4 @@ func endpoint(i v1alpha1.AgentInterface) (*url.URL, error) {
 		return nil, fmt.Errorf("%w: the URL carries credentials; use spec.authentication", ErrEndpoint)
 	}
 	return u, nil
-}
-
-func spokenNames() string {
-	names := make([]string, 0, len(spoken))
-	for _, b := range spoken {
-		names = append(names, string(b))
-	}
-	return strings.Join(names, ", ")
 }

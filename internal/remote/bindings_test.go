@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2acompat/a2av0"
 	"github.com/a2aproject/a2a-go/v2/a2agrpc/v1"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 	"github.com/a2aproject/a2a-go/v2/errordetails"
@@ -33,12 +34,22 @@ type front struct {
 type sdkBinding struct {
 	name string
 	open func(*testing.T, a2asrv.RequestHandler, *front) *agent
+	// lists says that it has ListTasks.
+	lists bool
 }
 
 var sdkBindings = []sdkBinding{
-	{"JSONRPC", overHTTP("JSONRPC", func(h a2asrv.RequestHandler) http.Handler { return a2asrv.NewJSONRPCHandler(h) })},
-	{"HTTP+JSON", overHTTP("HTTP+JSON", func(h a2asrv.RequestHandler) http.Handler { return a2asrv.NewRESTHandler(h) })},
-	{"GRPC", overGRPC},
+	{"JSONRPC", overHTTP("JSONRPC", func(h a2asrv.RequestHandler) http.Handler { return a2asrv.NewJSONRPCHandler(h) }), true},
+	{"HTTP+JSON", overHTTP("HTTP+JSON", func(h a2asrv.RequestHandler) http.Handler { return a2asrv.NewRESTHandler(h) }), true},
+	{"GRPC", overGRPC, true},
+	{"JSONRPC of 0.3", overLegacy, false},
+}
+
+func overLegacy(t *testing.T, h a2asrv.RequestHandler, f *front) *agent {
+	t.Helper()
+	a := overHTTP("JSONRPC", func(h a2asrv.RequestHandler) http.Handler { return a2av0.NewJSONRPCHandler(h) })(t, h, f)
+	a.configure = speakingLegacy
+	return a
 }
 
 func overHTTP(binding string, dress func(a2asrv.RequestHandler) http.Handler) func(*testing.T, a2asrv.RequestHandler, *front) *agent {

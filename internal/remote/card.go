@@ -4,6 +4,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -18,7 +20,9 @@ import (
 
 const (
 	wellKnownPath = ".well-known/agent-card.json"
-	maxCard       = 1 << 20
+	// oldWellKnownPath is where agents up to A2A 0.2 have it, and some later ones that were written then.
+	oldWellKnownPath = ".well-known/agent.json"
+	maxCard          = 1 << 20
 )
 
 var (
@@ -26,16 +30,35 @@ var (
 	ErrCardUnavailable = errors.New("the agent card is not available")
 	// ErrCardInvalid says that what the URL serves is not an agent card.
 	ErrCardInvalid = errors.New("the agent card is not valid")
+	// errCardNotFound: HTTP 404.
+	errCardNotFound = errors.New("not found")
 )
 
 // FetchCard reads an agent's card. The URL is the card's own when its path ends in .json, else a base URL that is
-// completed with /.well-known/agent-card.json (A2A 1.0, section 8.2). Redirects are not followed, at most 1 MiB is read,
-// and members that the operator has no use for may have any shape. Errors wrap ErrCardUnavailable or ErrCardInvalid.
+// completed with /.well-known/agent-card.json (A2A 1.0, section 8.2); where that is not found, with
+// /.well-known/agent.json, the place of older agents. Redirects are not followed, at most 1 MiB is read, and members that
+// the operator has no use for may have any shape. Errors wrap ErrCardUnavailable or ErrCardInvalid.
 func FetchCard(ctx context.Context, n Network, cardURL string) (*a2a.AgentCard, error) {
 	u, err := cardLocation(cardURL)
 	if err != nil {
 		return nil, err
 	}
+	if strings.HasSuffix(u.Path, ".json") {
+		return fetchCard(ctx, n, u)
+	}
+	card, err := fetchCard(ctx, n, u.JoinPath(wellKnownPath))
+	if !errors.Is(err, errCardNotFound) {
+		return card, err
+	}
+	// Where there is none at either place, the error is about the one that there should be.
+	if old, oldErr := fetchCard(ctx, n, u.JoinPath(oldWellKnownPath)); !errors.Is(oldErr, errCardNotFound) {
+		return old, oldErr
+	}
+	return nil, err
+}
+
+// fetchCard reads the card at its own URL.
+func fetchCard(ctx context.Context, n Network, u *url.URL) (*a2a.AgentCard, error) {
 	shown := publicURL(u.String())
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -84,7 +107,7 @@ func unavailable(shown string, err error) error {
 	}
 }
 
-// cardLocation completes a base URL.
+// cardLocation checks the URL that is given.
 func cardLocation(cardURL string) (*url.URL, error) {
 	u, err := url.Parse(cardURL)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
@@ -92,9 +115,6 @@ func cardLocation(cardURL string) (*url.URL, error) {
 	}
 	if u.User != nil {
 		return nil, fmt.Errorf("%w: cardURL must not carry credentials", ErrCardUnavailable)
-	}
-	if !strings.HasSuffix(u.Path, ".json") {
-		u = u.JoinPath(wellKnownPath)
 	}
 	return u, nil
 }
@@ -110,7 +130,11 @@ func cardStatus(resp *http.Response, shown string) error {
 		}
 		return fmt.Errorf("%w: %s redirects %s, and redirects are not followed: set cardURL to the final URL", ErrCardUnavailable, shown, to)
 	}
-	return fmt.Errorf("%w: %s: HTTP %d", ErrCardUnavailable, shown, resp.StatusCode)
+	text := fmt.Sprintf("%v: %s: HTTP %d", ErrCardUnavailable, shown, resp.StatusCode)
+	if resp.StatusCode == http.StatusNotFound {
+		return &cardError{text: text, causes: []error{ErrCardUnavailable, errCardNotFound}}
+	}
+	return &cardError{text: text, causes: []error{ErrCardUnavailable}}
 }
 
 // decodeCard reads an AgentCard (A2A 1.0, section 4.4.1) member by member.
@@ -137,7 +161,7 @@ func decodeCard(body []byte) (*a2a.AgentCard, error) {
 	return card, nil
 }
 
-// cardInterfaces reads the interfaces of a 1.0 card, or those of a 0.3 card so that they can be named in an error.
+// cardInterfaces reads the interfaces of a 1.0 card, else those of a 0.3 card.
 func cardInterfaces(o lax) []*a2a.AgentInterface {
 	var list []*a2a.AgentInterface
 	for _, raw := range elements(o["supportedInterfaces"]) {
@@ -148,17 +172,30 @@ func cardInterfaces(o lax) []*a2a.AgentInterface {
 			})
 		}
 	}
-	if list != nil || o.text("url") == "" {
+	if list != nil {
 		return list
 	}
-	old := &a2a.AgentInterface{URL: o.text("url"), ProtocolBinding: a2a.TransportProtocolJSONRPC, ProtocolVersion: "0.3"}
-	if binding := o.text("preferredTransport"); binding != "" {
-		old.ProtocolBinding = a2a.TransportProtocol(binding)
+	return oldInterfaces(o)
+}
+
+// oldInterfaces reads the interfaces of a 0.3 card (A2A 0.3, section 5.5): its url with the preferredTransport, by default
+// JSONRPC, and the additionalInterfaces, which may name the first again. The card's version, by default 0.3, is that of all.
+func oldInterfaces(o lax) []*a2a.AgentInterface {
+	version := cmp.Or(o.text("protocolVersion"), string(v03))
+	var list []*a2a.AgentInterface
+	add := func(url, transport string) {
+		transport = cmp.Or(transport, string(a2a.TransportProtocolJSONRPC))
+		i := &a2a.AgentInterface{URL: url, ProtocolBinding: a2a.TransportProtocol(transport), ProtocolVersion: a2a.ProtocolVersion(version)}
+		if url != "" && !slices.ContainsFunc(list, func(other *a2a.AgentInterface) bool { return *other == *i }) {
+			list = append(list, i)
+		}
 	}
-	if version := o.text("protocolVersion"); version != "" {
-		old.ProtocolVersion = a2a.ProtocolVersion(version)
+	add(o.text("url"), o.text("preferredTransport"))
+	for _, raw := range elements(o["additionalInterfaces"]) {
+		i := object(raw)
+		add(i.text("url"), i.text("transport"))
 	}
-	return []*a2a.AgentInterface{old}
+	return list
 }
 
 func cardCapabilities(o lax) a2a.AgentCapabilities {

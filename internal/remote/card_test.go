@@ -141,7 +141,16 @@ func TestSelectInterface(t *testing.T) {
 		{"none", nil, from, "", []error{remote.ErrNoInterface}},
 		{"another binding", []*a2a.AgentInterface{iface(good, "SOAP", "1.0")}, from, "", []error{remote.ErrBindingUnsupported}},
 		{"no version", []*a2a.AgentInterface{iface(good, "JSONRPC", "")}, from, "", []error{remote.ErrVersionMissing}},
-		{"0.3 only", []*a2a.AgentInterface{iface(good, "JSONRPC", "0.3.0")}, from, "", []error{remote.ErrVersionUnsupported}},
+		{"v1.0", []*a2a.AgentInterface{iface(good, "JSONRPC", "v1.0")}, from, good, nil},
+		{"0.3", []*a2a.AgentInterface{iface(good, "JSONRPC", "0.3")}, from, good, nil},
+		{"0.3.0", []*a2a.AgentInterface{iface(good, "JSONRPC", "0.3.0")}, from, good, nil},
+		{"0.3 over HTTP+JSON", []*a2a.AgentInterface{iface(good, "HTTP+JSON", "0.3.0")}, from, "", []error{remote.ErrVersionUnsupported}},
+		{"0.3 over gRPC", []*a2a.AgentInterface{iface(good, "GRPC", "0.3")}, from, "", []error{remote.ErrVersionUnsupported}},
+		{"0.3 with a tenant", []*a2a.AgentInterface{{URL: good, ProtocolBinding: "JSONRPC", ProtocolVersion: "0.3", Tenant: "acme"}}, from, "",
+			[]error{remote.ErrInterfaceUnusable}},
+		{"0.30", []*a2a.AgentInterface{iface(good, "JSONRPC", "0.30")}, from, "", []error{remote.ErrVersionUnsupported}},
+		{"0.2.6", []*a2a.AgentInterface{iface(good, "JSONRPC", "0.2.6")}, from, "", []error{remote.ErrVersionUnsupported}},
+		{"1.x", []*a2a.AgentInterface{iface(good, "JSONRPC", "1.x")}, from, "", []error{remote.ErrVersionUnsupported}},
 		{"10.0", []*a2a.AgentInterface{iface(good, "JSONRPC", "10.0")}, from, "", []error{remote.ErrVersionUnsupported}},
 		{"a relative URL", []*a2a.AgentInterface{iface("/a2a", "JSONRPC", "1.0")}, from, "", []error{remote.ErrURLRelative}},
 		{"no URL", []*a2a.AgentInterface{iface("", "JSONRPC", "1.0")}, from, "", []error{remote.ErrURLRelative}},
@@ -156,7 +165,7 @@ func TestSelectInterface(t *testing.T) {
 		{"its own localhost", []*a2a.AgentInterface{iface("http://localhost:9999/", "JSONRPC", "1.0")}, from, "", []error{remote.ErrInterfaceUnusable}},
 		{"its own wildcard", []*a2a.AgentInterface{iface("http://0.0.0.0:9999/", "JSONRPC", "1.0")}, from, "", []error{remote.ErrInterfaceUnusable}},
 		{"our localhost", []*a2a.AgentInterface{iface("http://127.0.0.1:9999/", "JSONRPC", "1.0")}, "http://localhost:9999", "http://127.0.0.1:9999/", nil},
-		{"all causes", []*a2a.AgentInterface{iface("/a2a", "JSONRPC", "1.0"), iface(good, "JSONRPC", "0.3")}, from, "",
+		{"all causes", []*a2a.AgentInterface{iface("/a2a", "JSONRPC", "1.0"), iface(good, "GRPC", "0.3")}, from, "",
 			[]error{remote.ErrURLRelative, remote.ErrVersionUnsupported}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -169,7 +178,7 @@ func TestSelectInterface(t *testing.T) {
 					t.Errorf("%v", err)
 				}
 			}
-			if err == nil && got.ProtocolBinding != "JSONRPC" {
+			if err == nil && (got.ProtocolBinding != "JSONRPC" || strings.HasPrefix(got.ProtocolVersion, "v")) {
 				t.Errorf("%+v", got)
 			}
 		})
@@ -185,6 +194,7 @@ func TestSelectInterfacePrefers(t *testing.T) {
 	}{
 		{"all", "JSONRPC", "https://j", all},
 		{"an old JSONRPC", "HTTP+JSON", "https://h", append(all[:2:2], iface("https://j", "JSONRPC", "0.3"))},
+		{"gRPC and an old JSONRPC", "GRPC", "https://g", []*a2a.AgentInterface{iface("https://j", "JSONRPC", "0.3"), all[0]}},
 		{"HTTP+JSON only", "HTTP+JSON", "https://h", all[1:2]},
 		{"the first of a kind", "HTTP+JSON", "https://h", append(all[1:2:2], iface("https://h2", "HTTP+JSON", "1.0"))},
 	} {
@@ -192,19 +202,6 @@ func TestSelectInterfacePrefers(t *testing.T) {
 		if err != nil || got.ProtocolBinding != c.want || got.URL != c.url {
 			t.Errorf("%s: %+v, %v", c.name, got, err)
 		}
-	}
-}
-
-// A card of 0.3 has its interface at another place; the error has to say what it is.
-func TestSelectInterfaceOfAnOldCard(t *testing.T) {
-	const old = `{"name":"old","url":"https://old.example.com","protocolVersion":"0.3.0","preferredTransport":"JSONRPC"}`
-	s := publishing(t, "/card.json", 200, jsonHeader(), old)
-	card, err := remote.FetchCard(t.Context(), remote.Network{}, s.URL+"/card.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := remote.SelectInterface(card, s.URL); !isErr(t, err, remote.ErrVersionUnsupported) {
-		t.Errorf("%v", err)
 	}
 }
 

@@ -63,13 +63,14 @@ type Client struct {
 	wire    *wire
 	streams streams
 	binding binding
+	dialect dialect
 	tenant  string
 	dedup   bool
 }
 
 // New returns a client for one endpoint. It makes no connection. The error wraps ErrEndpoint.
 func New(c Config) (*Client, error) {
-	u, err := endpoint(c.Interface)
+	u, d, err := endpoint(c.Interface)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +87,7 @@ func New(c Config) (*Client, error) {
 		c.Now = time.Now
 	}
 	transport := newTransport
-	if bindingOf(c.Interface.ProtocolBinding) == a2a.TransportProtocolGRPC {
+	if d.binding == a2a.TransportProtocolGRPC {
 		transport = newGRPCTransport
 	}
 	to := func(t *http.Transport) *wire {
@@ -96,7 +97,7 @@ func New(c Config) (*Client, error) {
 		wire: to(transport(c.DialContext, c.TLS, c.Limits.Connections)),
 		// Streams have connections of their own: they are held for long, and HTTP/2 servers bound the streams of one.
 		streams: newStreams(to(transport(c.DialContext, c.TLS, c.Limits.Connections)), c.Limits.StreamIdle),
-		binding: dressing(c.Interface.ProtocolBinding, u), tenant: c.Interface.Tenant, dedup: c.Deduplicates,
+		binding: dressing(d, u), dialect: d, tenant: c.Interface.Tenant, dedup: c.Deduplicates,
 	}, nil
 }
 
@@ -132,7 +133,9 @@ func (c *Client) pack(r request) (parcel, error) {
 		return parcel{}, err
 	}
 	p.header["User-Agent"] = []string{userAgent}
-	p.header[a2a.SvcParamVersion] = []string{string(a2a.Version)}
+	if c.dialect.generation == v1 {
+		p.header[a2a.SvcParamVersion] = []string{string(a2a.Version)}
+	}
 	for name, values := range r.header {
 		p.header[name] = values
 	}
@@ -140,7 +143,12 @@ func (c *Client) pack(r request) (parcel, error) {
 	return p, nil
 }
 
+// notEncodable says that a call never became a request. One that the binding does not have, such as ListTasks in A2A 0.3,
+// is refused, as an agent would that does not know it.
 func notEncodable(err error) outbox.Exchange {
+	if errors.Is(err, errNoRequest) {
+		return outbox.Exchange{Outcome: outbox.Refused, Reason: rpcFaults[-32601].reason, Detail: err.Error() + "; nothing was asked"}
+	}
 	return outbox.Exchange{Outcome: outbox.NotSent, Reason: ReasonRequestNotEncodable, Detail: private{}.cause(err)}
 }
 
@@ -151,7 +159,7 @@ func (c *Client) sendHeader(m *a2a.Message) http.Header {
 		header.Set("Idempotency-Key", m.ID)
 	}
 	if uris := strings.Join(m.Extensions, ","); uris != "" && headerSafe(uris) {
-		header[a2a.SvcParamExtensions] = []string{uris}
+		header[c.dialect.extensionsHeader()] = []string{uris}
 	}
 	return header
 }

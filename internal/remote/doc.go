@@ -7,8 +7,8 @@
 //
 //   - wire and gate make one HTTP exchange and bring back evidence: whether a byte of the message may have left this
 //     process, the status, the headers, and the body as far as it came.
-//   - a binding (rpc for JSONRPC, rest for HTTP+JSON, unary for GRPC) turns a call into an HTTP request, and a response into
-//     an answer: a result or a fault.
+//   - a binding (rpc for JSONRPC, rest for HTTP+JSON, unary for GRPC, legacyRPC for JSONRPC of A2A 0.3) turns a call into an
+//     HTTP request, and a response into an answer: a result, in the JSON of A2A 1.0, or a fault.
 //   - judge maps evidence and answer to an outbox.Outcome. It knows neither sockets nor bindings, so that the same answer
 //     proves the same through each of them.
 //

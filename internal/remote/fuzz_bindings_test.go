@@ -14,7 +14,7 @@ import (
 // held judges the answer to a send and holds it to what must never happen.
 func held(t *testing.T, b binding, ev evidence) {
 	t.Helper()
-	a := b.decode(outbox.CallSend, parcel{}, ev)
+	a := b.decode(outbox.CallSend, parcel{id: "ID"}, ev)
 	ex := judge(ev, a, time.Unix(0, 0))
 	if ex.Outcome == outbox.Accepted {
 		if ev.status != http.StatusOK {
@@ -40,6 +40,24 @@ func FuzzAnswerREST(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, body, contentType, after string) {
 		header := http.Header{"Content-Type": {contentType}, "Retry-After": {after}}
 		held(t, rest{}, evidence{status: status, header: header, body: []byte(body), private: private{secrets: []string{"s3cr3t"}}})
+	})
+}
+
+// FuzzAnswerLegacy is FuzzAnswer for JSONRPC of A2A 0.3.
+func FuzzAnswerLegacy(f *testing.F) {
+	for _, body := range []string{
+		``, `null`, `{"jsonrpc":"2.0","id":"ID","result":{"kind":"task","id":"t","status":{"state":"working","message":{"parts":[{"kind":"text","text":"x"}]}}}}`,
+		`{"jsonrpc":"2.0","id":"ID","result":{"id":"t","status":{"state":"odd"},"artifacts":[{"parts":[{"kind":"file","file":{"bytes":"AA=="}},{"data":[1]}]}]}}`,
+		`{"jsonrpc":"2.0","id":"ID","result":{"kind":"message","messageId":"r","parts":[{"kind":"data","data":{"value":1},"metadata":{"data_part_compat":true}}]}}`,
+		`{"jsonrpc":"2.0","id":"ID","error":{"code":-32008,"message":"no","data":[{"reason":"MESSAGE_IN_PROGRESS"}]}}`,
+	} {
+		for _, status := range []int{200, 401, 404, 409, 503} {
+			f.Add(status, body, "application/json", "5")
+		}
+	}
+	f.Fuzz(func(t *testing.T, status int, body, contentType, after string) {
+		header := http.Header{"Content-Type": {contentType}, "Retry-After": {after}}
+		held(t, legacyRPC{}, evidence{status: status, header: header, body: []byte(body), private: private{secrets: []string{"s3cr3t"}}})
 	})
 }
 

@@ -107,7 +107,9 @@ func TestNewRefusesWhatItCantTalkTo(t *testing.T) {
 		{"https://me:" + secret + "@example.com", "JSONRPC", "1.0"},
 		{"https://example.com", "SOAP", "1.0"},
 		{"grpc.example.com:443", "GRPC", "1.0"},
-		{"https://example.com", "JSONRPC", "0.3"},
+		{"https://example.com", "JSONRPC", "0.2"},
+		{"https://example.com", "GRPC", "0.3"},
+		{"https://example.com", "HTTP+JSON", "0.3"},
 		{"https://exa mple.com", "JSONRPC", "1.0"},
 	} {
 		conf := remote.Config{}

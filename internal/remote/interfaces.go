@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,11 +22,11 @@ var (
 	// ErrNoInterface: the card lists no interface.
 	ErrNoInterface = errors.New("the card lists no interface")
 	// ErrBindingUnsupported: the protocol binding is none of JSONRPC, HTTP+JSON and GRPC.
-	ErrBindingUnsupported = errors.New("only the bindings " + spokenNames() + " are spoken")
+	ErrBindingUnsupported = errors.New("only the bindings JSONRPC, HTTP+JSON and GRPC are spoken")
 	// ErrVersionMissing: the interface has no protocolVersion, which A2A 1.0 requires.
 	ErrVersionMissing = errors.New("protocolVersion is missing")
-	// ErrVersionUnsupported: the protocolVersion is not 1.x, such as 0.3.
-	ErrVersionUnsupported = errors.New("only protocol version 1.x is spoken")
+	// ErrVersionUnsupported: the protocolVersion is neither 1.x nor, over JSONRPC, 0.3.
+	ErrVersionUnsupported = errors.New("only protocol version 1.x is spoken, and 0.3 over JSONRPC")
 	// ErrURLRelative: the URL has no scheme or no host.
 	ErrURLRelative = errors.New("the URL is not absolute")
 	// ErrInterfaceUnusable: another reason, which the error's text names.
@@ -55,11 +56,12 @@ func (e *InterfaceError) Unwrap() []error { return e.causes }
 const maxInterfaces = 64
 
 // SelectInterface returns the interface of a card that this package speaks best: JSONRPC, else HTTP+JSON, else GRPC, in
-// protocol version 1.x at an absolute URL (A2A 1.0, section 4.4.6), and the first of its kind. JSONRPC comes first because
-// agents' implementations of it are the most tried. The card's URL tells an agent that names its own localhost from one
-// that is on this machine. The error is an *InterfaceError.
+// protocol version 1.x at an absolute URL (A2A 1.0, section 4.4.6), and the first of its kind; without one of them JSONRPC
+// in version 0.3, which can do less. JSONRPC comes first because agents' implementations of it are the most tried. The
+// card's URL tells an agent that names its own localhost from one that is on this machine. The error is an
+// *InterfaceError.
 func SelectInterface(card *a2a.AgentCard, cardURL string) (v1alpha1.AgentInterface, error) {
-	failed, best := &InterfaceError{}, len(spoken)
+	failed, best := &InterfaceError{}, len(dialects)
 	var chosen *a2a.AgentInterface
 	for n, i := range card.SupportedInterfaces {
 		if i == nil {
@@ -68,9 +70,9 @@ func SelectInterface(card *a2a.AgentCard, cardURL string) (v1alpha1.AgentInterfa
 		if n == maxInterfaces {
 			break
 		}
-		err := usable(i, cardURL)
+		d, err := usable(i, cardURL)
 		if err == nil {
-			if place, _ := preference(string(i.ProtocolBinding)); place < best {
+			if place := slices.Index(dialects, d); place < best {
 				chosen, best = i, place
 			}
 			continue
@@ -80,7 +82,7 @@ func SelectInterface(card *a2a.AgentCard, cardURL string) (v1alpha1.AgentInterfa
 	}
 	if chosen != nil {
 		return v1alpha1.AgentInterface{
-			URL: chosen.URL, ProtocolBinding: string(spoken[best]), ProtocolVersion: string(chosen.ProtocolVersion), Tenant: chosen.Tenant,
+			URL: chosen.URL, ProtocolBinding: string(dialects[best].binding), ProtocolVersion: bare(string(chosen.ProtocolVersion)), Tenant: chosen.Tenant,
 		}, nil
 	}
 	if failed.causes == nil {
@@ -89,22 +91,25 @@ func SelectInterface(card *a2a.AgentCard, cardURL string) (v1alpha1.AgentInterfa
 	return v1alpha1.AgentInterface{}, failed
 }
 
-// usable returns nil for an interface that can be used. The limits are those of the RemoteAgent's own fields.
-func usable(i *a2a.AgentInterface, cardURL string) error {
-	_, known := preference(string(i.ProtocolBinding))
-	switch version := string(i.ProtocolVersion); {
-	case !known:
-		return ErrBindingUnsupported
-	case version == "":
-		return ErrVersionMissing
-	case major(version) != "1" || len(version) > 16:
-		return ErrVersionUnsupported
+// usable returns the dialect of an interface that can be used. The limits are those of the RemoteAgent's own fields.
+func usable(i *a2a.AgentInterface, cardURL string) (dialect, error) {
+	d, err := understood(string(i.ProtocolBinding), string(i.ProtocolVersion))
+	switch {
+	case err != nil:
+		return d, err
 	case len(i.URL) > 2048:
-		return fmt.Errorf("%w: its URL is longer than 2048 bytes", ErrInterfaceUnusable)
+		return d, fmt.Errorf("%w: its URL is longer than 2048 bytes", ErrInterfaceUnusable)
 	case len(i.Tenant) > maxName:
-		return fmt.Errorf("%w: its tenant is longer than %d bytes", ErrInterfaceUnusable, maxName)
+		return d, fmt.Errorf("%w: its tenant is longer than %d bytes", ErrInterfaceUnusable, maxName)
+	case d.generation == v03 && i.Tenant != "":
+		return d, fmt.Errorf("%w: it names a tenant, which A2A 0.3 does not know", ErrInterfaceUnusable)
 	}
-	u, err := url.Parse(i.URL)
+	return d, reachable(i.URL, cardURL)
+}
+
+// reachable returns nil for a URL that can be called from here.
+func reachable(s, cardURL string) error {
+	u, err := url.Parse(s)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: its URL can't be parsed", ErrInterfaceUnusable)
@@ -118,12 +123,6 @@ func usable(i *a2a.AgentInterface, cardURL string) error {
 		return fmt.Errorf("%w: its URL names the agent's own machine, not a host that others can reach", ErrInterfaceUnusable)
 	}
 	return nil
-}
-
-// major is the first number of a version.
-func major(version string) string {
-	first, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
-	return first
 }
 
 // own reports whether a URL can only be used on the machine that it was written on.

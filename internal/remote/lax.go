@@ -50,3 +50,20 @@ func (o lax) flag(name string) bool {
 	var b bool
 	return json.Unmarshal(o[name], &b) == nil && b
 }
+
+// isText reports whether the member is a string.
+func (o lax) isText(name string) bool {
+	var s string
+	return o.has(name) && json.Unmarshal(o[name], &s) == nil
+}
+
+// pick returns those of the members that are there, as they came.
+func (o lax) pick(names ...string) map[string]any {
+	out := map[string]any{}
+	for _, name := range names {
+		if o.has(name) {
+			out[name] = o[name]
+		}
+	}
+	return out
+}

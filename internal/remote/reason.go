@@ -91,7 +91,7 @@ const (
 	ReasonListingChanged = "ListingChanged"
 	// ReasonListingEndless: the agent's listing has more pages than a lookup reads, or leads in a circle.
 	ReasonListingEndless = "ListingEndless"
-	// ReasonLookupUnsupported: the agent does not list its tasks to this caller.
+	// ReasonLookupUnsupported: the agent does not list its tasks to this caller, or has no way to.
 	ReasonLookupUnsupported = "LookupUnsupported"
 )
 

@@ -49,21 +49,31 @@ type rpc struct {
 
 // encode implements binding. The methods have the names of the calls.
 func (b rpc) encode(call outbox.Call, params any) (parcel, error) {
+	return rpcRequest(b.url, call, string(call), params)
+}
+
+// rpcRequest is the request that calls a method.
+func rpcRequest(u *url.URL, call outbox.Call, method string, params any) (parcel, error) {
 	id := uuid.NewString()
 	body, err := json.Marshal(struct {
 		Version string `json:"jsonrpc"`
 		ID      string `json:"id"`
 		Method  string `json:"method"`
 		Params  any    `json:"params"`
-	}{rpcVersion, id, string(call), params})
+	}{rpcVersion, id, method, params})
 	return parcel{
-		method: http.MethodPost, url: b.url, body: body, id: id,
+		method: http.MethodPost, url: u, body: body, id: id,
 		header: http.Header{"Content-Type": {"application/json"}, "Accept": {accepted(call, "application/json")}},
 	}, err
 }
 
 // decode implements binding.
 func (rpc) decode(_ outbox.Call, p parcel, ev evidence) answer {
+	return rpcAnswer(p, ev, rpcFaults)
+}
+
+// rpcAnswer reads the response to a request, of which codes has the faults that are known by their code.
+func rpcAnswer(p parcel, ev evidence, codes map[int64]fault) answer {
 	_, envelope, fault := jsonBody(ev)
 	if envelope == nil {
 		return fault
@@ -78,7 +88,7 @@ func (rpc) decode(_ outbox.Call, p parcel, ev evidence) answer {
 		return answer{reason: ReasonInvalidResponse}
 	case failed && (ours || !envelope.has("id")):
 		// An agent that could not read the request does not know its id.
-		return readFault(envelope["error"])
+		return readFault(envelope["error"], codes)
 	case ours:
 		return answer{result: envelope["result"]}
 	}
@@ -119,7 +129,7 @@ func isJSON(h http.Header) bool {
 }
 
 // readFault reads an error object (JSON-RPC 2.0, section 5.1).
-func readFault(raw json.RawMessage) answer {
+func readFault(raw json.RawMessage, codes map[int64]fault) answer {
 	o := object(raw)
 	var number float64
 	if json.Unmarshal(o["code"], &number) != nil || number != math.Trunc(number) || math.Abs(number) > 1<<53 {
@@ -128,7 +138,7 @@ func readFault(raw json.RawMessage) answer {
 	code, said := int64(number), readDetails(o["data"])
 	f, known := said.deduplicator()
 	if !known {
-		f, known = rpcFaults[code]
+		f, known = codes[code]
 	}
 	switch {
 	case known:

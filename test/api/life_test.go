@@ -74,9 +74,10 @@ func references(n int) []any {
 }
 
 func TestRemoteAgentContract(t *testing.T) {
-	binding := func(name string) *unstructured.Unstructured {
-		return remoteAgent(set([]any{part("url", "https://a.example.com", "protocolBinding", name)}, "spec", "interfaces"))
+	endpoint := func(members ...any) *unstructured.Unstructured {
+		return remoteAgent(set([]any{part(append([]any{"url", "https://a.example.com"}, members...)...)}, "spec", "interfaces"))
 	}
+	binding := func(name string) *unstructured.Unstructured { return endpoint("protocolBinding", name) }
 	contract := func(field, value string) *unstructured.Unstructured {
 		return remoteAgent(set(value, "spec", "contract", field))
 	}
@@ -87,8 +88,13 @@ func TestRemoteAgentContract(t *testing.T) {
 		{name: "contextId", manifest: contract("contextId", "Server")},
 		{name: "a URL without a host", manifest: remoteAgent(set("https://", "spec", "cardURL")), field: "spec.cardURL"},
 		{name: "a URL with credentials", manifest: remoteAgent(set("https://user:pw@a.example.com", "spec", "cardURL")), field: "spec.cardURL"},
-		{name: "a version that is not spoken", manifest: remoteAgent(set([]any{part("url", "https://a.example.com", "protocolVersion", "0.3")}, "spec", "interfaces")),
-			field: "spec.interfaces[0].protocolVersion"},
+		{name: "a version that is not spoken", manifest: endpoint("protocolVersion", "0.2"), field: "spec.interfaces[0].protocolVersion"},
+		{name: "a version with more to it", manifest: endpoint("protocolVersion", "0.30"), field: "spec.interfaces[0].protocolVersion"},
+		{name: "0.3", manifest: endpoint("protocolVersion", "0.3")},
+		{name: "0.3.0 over JSON-RPC", manifest: endpoint("protocolVersion", "0.3.0", "protocolBinding", "JSONRPC", "tenant", "")},
+		{name: "0.3 over gRPC", manifest: endpoint("protocolVersion", "0.3", "protocolBinding", "GRPC"), field: "spec.interfaces[0]"},
+		{name: "0.3 with a tenant", manifest: endpoint("protocolVersion", "0.3", "tenant", "acme"), field: "spec.interfaces[0]"},
+		{name: "1.0 with a tenant", manifest: endpoint("protocolVersion", "1.0", "protocolBinding", "GRPC", "tenant", "acme")},
 		{name: "unknown contextId", manifest: contract("contextId", "Nobody"), field: "spec.contract.contextId"},
 		{name: "whileWorking", manifest: contract("whileWorking", "Send")},
 		{name: "unknown whileWorking", manifest: contract("whileWorking", "Maybe"), field: "spec.contract.whileWorking"},

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/internal/remote"
 	"github.com/delegation-dev/delegation-operator/internal/testenv"
 	"github.com/delegation-dev/delegation-operator/test/harness"
 )
@@ -145,11 +146,13 @@ func (a *Agent) Record(messageID string) Record {
 // Interface returns the interface with a protocol binding from the agent's card.
 func (a *Agent) Interface(binding string) v1alpha1.AgentInterface {
 	a.t.Helper()
-	var card struct{ SupportedInterfaces []v1alpha1.AgentInterface }
-	a.get(cardPath, &card)
+	card, err := remote.FetchCard(a.t.Context(), remote.Network{}, a.URL)
+	if err != nil {
+		a.t.Fatal(err)
+	}
 	for _, i := range card.SupportedInterfaces {
-		if i.ProtocolBinding == binding {
-			return i
+		if string(i.ProtocolBinding) == binding {
+			return v1alpha1.AgentInterface{URL: i.URL, ProtocolBinding: binding, ProtocolVersion: string(i.ProtocolVersion), Tenant: i.Tenant}
 		}
 	}
 	a.t.Fatalf("the card of the agent %s has no interface %s: %+v", a.Kind, binding, card.SupportedInterfaces)

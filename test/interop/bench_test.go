@@ -33,6 +33,7 @@ type column struct {
 var columns = []*column{
 	{name: "JS JSON-RPC", kind: JS, binding: "JSONRPC"},
 	{name: "JS HTTP+JSON", kind: JS, binding: "HTTP+JSON"},
+	{name: "JS 0.3 JSON-RPC", kind: JSv0, binding: "JSONRPC"},
 	{name: "Go JSON-RPC", kind: Go, binding: "JSONRPC"},
 	{name: "Go HTTP+JSON", kind: Go, binding: "HTTP+JSON"},
 	{name: "Go gRPC", kind: Go, binding: "GRPC"},
@@ -43,7 +44,7 @@ var columns = []*column{
 
 // id is the column's name as a part of the names of objects.
 func (c *column) id() string {
-	return strings.NewReplacer(" ", "-", "+", "-").Replace(strings.ToLower(c.name))
+	return strings.NewReplacer(" ", "-", "+", "-", ".", "-").Replace(strings.ToLower(c.name))
 }
 
 // The RemoteAgents of each column: the agent itself; the agent behind a relay that loses answers; and the agent with an

@@ -92,10 +92,14 @@ func cancelTask(_ *testing.T, b *bench) string {
 	return b.outcome(b.ended("cancel"))
 }
 
-// lostResponse loses the first response to a message: the task is found by the message in its history.
+// lostResponse loses the first response to a message: the task is found by the message in its history, where tasks are
+// listed.
 func lostResponse(t *testing.T, b *bench) string {
 	b.space.Create(b.message("lost-send", lossy, "work 300").Build())
 	d := b.ended("lost-send")
+	if d.Status.Phase == v1alpha1.PhaseUnknown {
+		return b.outcome(d)
+	}
 	requireArtifact(t, d, "42")
 	if made := b.agent.Record(d.Spec.MessageID).TaskIDs; len(made) != 1 || made[0] != d.Status.TaskID {
 		t.Errorf("the agent made %q of the message; the Delegation has %q", made, d.Status.TaskID)
