@@ -103,7 +103,7 @@ func contractOf(ra *v1alpha1.RemoteAgent) agentView {
 		id:      ra.UID,
 		limits:  courier.Limits{InFlight: int(ra.Spec.Delivery.MaxInFlight), PerSecond: int(ra.Spec.Delivery.RequestsPerSecond)},
 		updates: ra.Spec.Updates,
-		streams: ra.Status.Endpoint != nil && remote.Streams(*ra.Status.Endpoint) && listens(ra),
+		streams: listens(ra),
 		made:    fmt.Sprintf("%d/%s", ra.Generation, cardVersion(ra)),
 	}
 	v.Lookup = ra.Spec.Contract.TaskLookup.Mode

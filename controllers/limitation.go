@@ -23,7 +23,7 @@ func limitations(endpoint v1alpha1.AgentInterface, card *a2a.AgentCard) []v1alph
 		add(v1alpha1.LimitationNoTaskListing, "A2A 0.3 has no ListTasks over JSONRPC. spec.contract.taskLookup.mode counts as None: a message whose "+
 			"response is lost is Unknown, unless the agent deduplicates. An interface of protocolVersion 1.x, in the card or in spec.interfaces, changes that")
 	}
-	add(v1alpha1.LimitationNoStreaming, noStreaming(endpoint, card))
+	add(v1alpha1.LimitationNoStreaming, noStreaming(card))
 	add(v1alpha1.LimitationNoPushNotifications, noPush(card))
 	if endpoint.ProtocolBinding == string(a2a.TransportProtocolGRPC) {
 		add(v1alpha1.LimitationRoundedNumbers, "protocol buffers round numbers in data that no 64-bit float holds, such as long account numbers: write these as strings")
@@ -32,10 +32,8 @@ func limitations(endpoint v1alpha1.AgentInterface, card *a2a.AgentCard) []v1alph
 }
 
 // noStreaming says why there are no streams of the agent's tasks; nothing where there are.
-func noStreaming(endpoint v1alpha1.AgentInterface, card *a2a.AgentCard) string {
+func noStreaming(card *a2a.AgentCard) string {
 	switch {
-	case !remote.Streams(endpoint):
-		return "streams of A2A 0.3 are not read: tasks are polled"
 	case card == nil:
 		return "spec.interfaces was given, and only a card says that an agent streams"
 	case !card.Capabilities.Streaming:

@@ -39,7 +39,7 @@ func TestLimitations(t *testing.T) {
 		{"no push", of("JSONRPC", "1.0"), card(true, false), []v1alpha1.LimitationReason{push}},
 		{"no card", of("JSONRPC", "1.0"), nil, []v1alpha1.LimitationReason{stream, push}},
 		{"the API's defaults", of("", ""), card(true, true), nil},
-		{"0.3", of("JSONRPC", "0.3.0"), card(true, true), []v1alpha1.LimitationReason{listing, stream}},
+		{"0.3", of("JSONRPC", "0.3.0"), card(true, true), []v1alpha1.LimitationReason{listing}},
 		{"0.3 without a card", of("JSONRPC", "0.3"), nil, []v1alpha1.LimitationReason{listing, stream, push}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

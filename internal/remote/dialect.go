@@ -95,9 +95,3 @@ func Lists(i v1alpha1.AgentInterface) bool {
 	d, err := dialectOf(i)
 	return err == nil && d.lists()
 }
-
-// Streams reports whether streams of tasks are read from an interface. It is false for A2A 0.3, and for what is not spoken.
-func Streams(i v1alpha1.AgentInterface) bool {
-	d, err := dialectOf(i)
-	return err == nil && d.generation != v03
-}

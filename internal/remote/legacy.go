@@ -18,6 +18,9 @@ var legacyMethods = map[outbox.Call]string{
 	outbox.CallSend:   "message/send",
 	outbox.CallGet:    "tasks/get",
 	outbox.CallCancel: "tasks/cancel",
+	callSubscribe:     "tasks/resubscribe",
+	callCreatePush:    "tasks/pushNotificationConfig/set",
+	callDeletePush:    "tasks/pushNotificationConfig/delete",
 }
 
 // legacyFaults are the errors that A2A 0.3 names by code (section 8.2): those of 1.0 except the two that came later. As
@@ -49,6 +52,12 @@ func (b legacyRPC) encode(call outbox.Call, params any) (parcel, error) {
 		return rpcRequest(b.url, call, method, a2av0.FromV1GetTaskRequest(r))
 	case *a2a.CancelTaskRequest:
 		return rpcRequest(b.url, call, method, a2av0.FromV1CancelTaskRequest(r))
+	case *a2a.SubscribeToTaskRequest:
+		return rpcRequest(b.url, call, method, a2av0.FromV1SubscribeToTaskRequest(r))
+	case *a2a.PushConfig:
+		return rpcRequest(b.url, call, method, a2av0.FromV1PushConfig(r))
+	case *a2a.DeleteTaskPushConfigRequest:
+		return rpcRequest(b.url, call, method, a2av0.FromV1DeleteTaskPushConfigRequest(r))
 	}
 	return parcel{}, errNoRequest
 }
@@ -80,11 +89,12 @@ func (legacyRPC) decode(call outbox.Call, p parcel, ev evidence) answer {
 	if a.result == nil {
 		return a
 	}
-	translated := modernTask
-	if call == outbox.CallSend {
-		translated = modernResult
+	switch call {
+	case outbox.CallSend:
+		a.result = encodeData(modernResult(object(a.result)))
+	case outbox.CallGet, outbox.CallCancel:
+		a.result = encodeData(modernTask(object(a.result)))
 	}
-	a.result = encodeData(translated(object(a.result)))
 	return a
 }
 
