@@ -10,6 +10,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -127,7 +128,8 @@ func (r *DelegationReconciler) follow(s *scope, a outbox.Follow) ctrl.Result {
 	}
 	updates := s.agent.updates
 	r.Follower.Track(follow.Subject{
-		Key: s.key(), TaskID: a.TaskID, Agent: s.agent.client, AgentID: s.agent.id, Limits: s.agent.limits,
+		Key: s.key(), TaskID: a.TaskID, Agent: s.agent.client, Lister: s.agent.client, AgentID: s.agent.id, Limits: s.agent.limits,
+		AgentName:   types.NamespacedName{Namespace: s.delegation.Namespace, Name: s.delegation.Spec.AgentRef.Name},
 		MinInterval: updates.PollInterval.Duration,
 		MaxInterval: max(updates.MaxPollInterval.Duration, updates.PollInterval.Duration),
 	})

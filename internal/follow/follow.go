@@ -28,10 +28,13 @@ type Agent interface {
 type Subject struct {
 	Key    courier.Key
 	TaskID string
-	// Agent, its id and its limits.
-	Agent   Agent
-	AgentID types.UID
-	Limits  courier.Limits
+	// Agent, its name, its id and its limits.
+	Agent     Agent
+	AgentName types.NamespacedName
+	AgentID   types.UID
+	Limits    courier.Limits
+	// Lister lists the agent's tasks that changed; nil where each is to be looked at by itself.
+	Lister Lister
 	// MinInterval and MaxInterval bound the time between two looks. It grows while nothing changes.
 	MinInterval, MaxInterval time.Duration
 }
@@ -41,7 +44,7 @@ const Timeout = 30 * time.Second
 
 const growth = 1.5
 
-// Follower polls tasks.
+// Follower looks at tasks, and sweeps their agents' listings for what to look at.
 type Follower struct {
 	pool    *courier.Pool
 	deliver func(courier.Key, *outbox.Result) bool
@@ -51,6 +54,9 @@ type Follower struct {
 	tracked map[types.UID]*track
 	// byTask has those that follow one task: a Delegation's and its continuations'.
 	byTask map[taskOf]map[types.UID]bool
+	// sweeps has the agents that tasks are followed at, and sweepQueue those to be swept.
+	sweeps     map[types.UID]*sweep
+	sweepQueue workqueue.TypedDelayingInterface[types.UID]
 }
 
 type track struct {
@@ -58,16 +64,18 @@ type track struct {
 	interval time.Duration
 	seen     signature
 	busy     bool
-	// notBefore is the earliest time of the next look, and hinted whether something came that may be news.
-	notBefore time.Time
-	hinted    bool
+	// notBefore is the earliest time of the next look, hinted whether something came that may be news, and prompted whether
+	// that is why the look is out.
+	notBefore        time.Time
+	hinted, prompted bool
+	// asked is when the look that is out began, and before when the one did that saw what is in seen.
+	asked, before time.Time
 }
 
 // signature is what has to differ for a look at a task to be news.
 type signature struct {
-	state   string
+	mark
 	message string
-	at      time.Time
 }
 
 // New returns a follower that makes its calls in a pool and reports through deliver, which returns false for news that it
@@ -76,7 +84,9 @@ type signature struct {
 func New(pool *courier.Pool, clk clock.WithTicker, deliver func(courier.Key, *outbox.Result) bool) *Follower {
 	return &Follower{
 		pool: pool, deliver: deliver, clock: clk, tracked: map[types.UID]*track{}, byTask: map[taskOf]map[types.UID]bool{},
-		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.UID]{Name: "follow", Clock: clk}),
+		sweeps:     map[types.UID]*sweep{},
+		queue:      workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.UID]{Name: "follow", Clock: clk}),
+		sweepQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.UID]{Name: "sweep", Clock: clk}),
 	}
 }
 
@@ -86,12 +96,14 @@ func (f *Follower) Track(s Subject) {
 	defer f.mu.Unlock()
 	if t := f.tracked[s.Key.UID]; t != nil && t.taskOf() == s.taskOf() {
 		t.Subject = s
+		f.join(s)
 		return
 	}
 	f.forget(s.Key.UID)
 	t := &track{Subject: s, interval: s.MinInterval}
 	f.remember(t)
-	f.queue.AddAfter(s.Key.UID, spread(t.interval))
+	f.join(s)
+	f.queue.AddAfter(s.Key.UID, f.admit(s, spread(t.interval)))
 }
 
 // Drop ends the following of a Delegation's task.
@@ -106,7 +118,14 @@ func (f *Follower) Start(ctx context.Context) error {
 	go func() {
 		<-ctx.Done()
 		f.queue.ShutDown()
+		f.sweepQueue.ShutDown()
 	}()
+	swept := make(chan struct{})
+	go func() {
+		defer close(swept)
+		f.startSweeps()
+	}()
+	defer func() { <-swept }()
 	for {
 		uid, shutdown := f.queue.Get()
 		if shutdown {
@@ -126,7 +145,8 @@ func (f *Follower) look(uid types.UID) {
 		return
 	}
 	// A hint that comes from here on may be about what this look does not see.
-	t.notBefore, t.hinted = f.clock.Now().Add(hintGap), false
+	t.asked, t.prompted = f.clock.Now(), t.hinted
+	t.notBefore, t.hinted = t.asked.Add(hintGap), false
 	t.busy = f.pool.Run(t.AgentID, t.Limits, func(ctx context.Context) {
 		if s, ok := f.subject(uid, t); ok {
 			ctx, cancel := context.WithTimeout(ctx, Timeout)
@@ -152,6 +172,10 @@ func (f *Follower) seen(uid types.UID, t *track, ex outbox.Exchange) {
 		return
 	}
 	news := ex.Outcome != outbox.Accepted || sign(ex.Task) != t.seen
+	if ex.Outcome == outbox.Accepted {
+		f.compare(t, ex.Task)
+		t.before = t.asked
+	}
 	switch {
 	case ex.Outcome == outbox.Accepted && news:
 		t.seen, t.interval = sign(ex.Task), t.MinInterval
@@ -163,13 +187,14 @@ func (f *Follower) seen(uid types.UID, t *track, ex outbox.Exchange) {
 		t.seen = signature{}
 		t.interval = min(time.Duration(float64(t.interval)*growth), t.MaxInterval)
 	}
+	known := ex.Outcome == outbox.Accepted
 	if news && !f.deliver(t.Key, &outbox.Result{Call: outbox.CallGet, Exchange: ex}) {
-		t.seen = signature{}
+		t.seen, known = signature{}, false
 	}
 	if ex.RetryAfter > 0 {
 		t.notBefore = f.clock.Now().Add(ex.RetryAfter)
 	}
-	next := max(spread(t.interval), ex.RetryAfter)
+	next := max(spread(f.quiet(t, known)), ex.RetryAfter)
 	if t.hinted {
 		next = f.untilNext(t)
 	}
@@ -177,7 +202,7 @@ func (f *Follower) seen(uid types.UID, t *track, ex outbox.Exchange) {
 }
 
 func sign(t *outbox.Task) signature {
-	return signature{state: string(t.State), message: t.Message, at: t.Timestamp}
+	return signature{mark: markOf(t), message: t.Message}
 }
 
 // spread is d ± 10 %, so that tasks that began together are not looked at together for ever.

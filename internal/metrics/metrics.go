@@ -22,9 +22,15 @@ var (
 	duplicates = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "a2a_delegation_duplicate_tasks_total", Help: "Further tasks that an agent made of one message although it promised to deduplicate.",
 	}, []string{"namespace", "agent"})
+	sweeps = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "a2a_delegation_sweeps_total", Help: "Listings of an agent's changed tasks, by what they were good for.",
+	}, []string{"namespace", "agent", "result"})
+	hints = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "a2a_delegation_hints_total", Help: "Hints that a task may have changed, by where they came from.",
+	}, []string{"namespace", "agent", "source"})
 )
 
-func init() { metrics.Registry.MustRegister(attempts, unsupported, duplicates) }
+func init() { metrics.Registry.MustRegister(attempts, unsupported, duplicates, sweeps, hints) }
 
 // Attempt counts one attempt and what it proved.
 func Attempt(namespace, agent string, ex outbox.Exchange) {
@@ -37,4 +43,14 @@ func Attempt(namespace, agent string, ex outbox.Exchange) {
 // Duplicates counts further tasks of one message.
 func Duplicates(namespace, agent string, n int) {
 	duplicates.WithLabelValues(namespace, agent).Add(float64(n))
+}
+
+// Sweep counts one listing of an agent's changed tasks and what it was good for.
+func Sweep(namespace, agent, result string) {
+	sweeps.WithLabelValues(namespace, agent, result).Inc()
+}
+
+// Hints counts hints that a task may have changed, from a source such as sweep.
+func Hints(namespace, agent, source string, n int) {
+	hints.WithLabelValues(namespace, agent, source).Add(float64(n))
 }
