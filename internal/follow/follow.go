@@ -194,7 +194,7 @@ func (f *Follower) seen(uid types.UID, t *track, ex outbox.Exchange) {
 	if ex.RetryAfter > 0 {
 		t.notBefore = f.clock.Now().Add(ex.RetryAfter)
 	}
-	next := max(spread(f.quiet(t, known)), ex.RetryAfter)
+	next := max(f.pause(t, known), ex.RetryAfter)
 	if t.hinted {
 		next = f.untilNext(t)
 	}

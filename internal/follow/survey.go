@@ -44,6 +44,8 @@ const (
 	Unsupported Verdict = "Unsupported"
 	// FilterIgnored: the agent lists all tasks, not those that changed.
 	FilterIgnored Verdict = "FilterIgnored"
+	// Endless: more changed than is worth a listing, or its pages lead in a circle.
+	Endless Verdict = "Endless"
 	// Distrusted: the listings lack changes that GetTask shows.
 	Distrusted Verdict = "Distrusted"
 )
@@ -163,8 +165,10 @@ func (s *survey) judge(ex outbox.Exchange) Verdict {
 	switch {
 	case ex.Outcome == outbox.Accepted:
 		return Complete
-	case ex.Reason == remote.ReasonFilterIgnored, ex.Reason == remote.ReasonListingEndless:
+	case ex.Reason == remote.ReasonFilterIgnored:
 		return FilterIgnored
+	case ex.Reason == remote.ReasonListingEndless:
+		return Endless
 	case ex.Outcome == outbox.Refused, ex.Outcome == outbox.Unauthorized, ex.Reason == remote.ReasonEndpointNotFound:
 		return Unsupported
 	}

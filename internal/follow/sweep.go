@@ -5,6 +5,7 @@ package follow
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -185,14 +186,16 @@ func (f *Follower) hasten(agent types.UID) {
 	}
 }
 
-// quiet is how long to leave a task alone after a look. Where its state is known and listings show what changes, that is as
-// long as gives one such look in half an interval for all of the agent's tasks together. The caller holds the lock.
-func (f *Follower) quiet(t *track, known bool) time.Duration {
+// pause is how long to leave a task alone after a look. Where its state is known and listings show what changes, that is on
+// average as long as gives one such look in half an interval for all of the agent's tasks together. It is spread wide, or
+// tasks that were first looked at together, as after a restart, would be so for hours. The caller holds the lock.
+func (f *Follower) pause(t *track, known bool) time.Duration {
 	w := f.sweeps[t.AgentID]
 	if !known || t.Lister == nil || !w.working() {
-		return t.interval
+		return spread(t.interval)
 	}
-	return max(t.MaxInterval, time.Duration(w.tasks)*t.MinInterval/2)
+	least, slow := t.MaxInterval/10, max(t.MaxInterval, time.Duration(w.tasks)*t.MinInterval/2)
+	return least + time.Duration(rand.Int64N(int64(2*(slow-least))))
 }
 
 // compare holds a look against the agent's listings. The caller holds the lock.
