@@ -85,6 +85,10 @@ test-faults: localcluster build ## Run all fault plans: crashes, distorted views
 test-mutants: localcluster build ## Break the operator in many ways, and require that a named test catches each.
 	go run ./hack/mutants
 
+.PHONY: bench-follow
+bench-follow: localcluster build ## Measure what it costs to follow 100, 1,000 and 10,000 tasks at one agent.
+	go run ./test/bench/follow
+
 .PHONY: model
 model: ## Check the model of the protocol with spin (Debian package spin).
 	docs/model/check.sh

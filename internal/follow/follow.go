@@ -28,6 +28,8 @@ type Agent interface {
 type Subject struct {
 	Key    courier.Key
 	TaskID string
+	// Timestamp is the agent's time of the state that is known of the task; zero where none is.
+	Timestamp time.Time
 	// Agent, its name, its id and its limits.
 	Agent     Agent
 	AgentName types.NamespacedName

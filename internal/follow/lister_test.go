@@ -17,9 +17,10 @@ import (
 	"github.com/delegation-dev/delegation-operator/internal/remote"
 )
 
-// lister is an agent that lists its tasks. Its clock goes with ours, so far ahead.
+// lister is an agent that lists its tasks. Its clock is so far ahead of ours, and loses so much of each hour.
 type lister struct {
-	ahead time.Duration
+	ahead, loses time.Duration
+	begun        time.Time
 	// untimed says that states have no timestamps; frozen, that they keep their first.
 	untimed, frozen bool
 	// spoil changes the nth listing, the first is 0; nil for a good one.
@@ -29,6 +30,8 @@ type lister struct {
 	tasks []outbox.Task
 	// listings and looks are when the agent was asked.
 	listings, looks []time.Time
+	// since is what was asked for, listing by listing.
+	since []time.Time
 }
 
 // opened returns an agent with so many tasks at work, which began one after the other.
@@ -44,7 +47,11 @@ func (l *lister) now() time.Time {
 	if l.untimed {
 		return time.Time{}
 	}
-	return time.Now().Add(l.ahead).UTC()
+	if l.begun.IsZero() {
+		l.begun = time.Now()
+	}
+	lost := time.Duration(time.Since(l.begun).Hours() * float64(l.loses))
+	return time.Now().Add(l.ahead - lost).UTC()
 }
 
 // Get implements follow.Agent.
@@ -66,7 +73,7 @@ func (l *lister) Changes(_ context.Context, since time.Time) ([]outbox.Task, out
 	time.Sleep(10 * time.Millisecond)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.listings = append(l.listings, time.Now())
+	l.listings, l.since = append(l.listings, time.Now()), append(l.since, since)
 	var shown []outbox.Task
 	for _, t := range l.tasks {
 		if !t.Timestamp.Before(since.Truncate(time.Second)) {
@@ -106,7 +113,7 @@ func (d *desk) follow(l *lister) {
 
 func listedSubject(l *lister, i int) follow.Subject {
 	s := subject(fmt.Sprint(i), l)
-	s.TaskID, s.Lister = l.tasks[i].ID, l
+	s.TaskID, s.Timestamp, s.Lister = l.tasks[i].ID, l.tasks[i].Timestamp, l
 	return s
 }
 

@@ -191,8 +191,8 @@ func (s *survey) rest(now time.Time, why Verdict) {
 	*s = *fresh
 }
 
-// pause is how long after its beginning a sweep is followed by the next.
-func (s *survey) pause(longest time.Duration) time.Duration {
+// gap is the time from one listing to the next.
+func (s *survey) gap(longest time.Duration) time.Duration {
 	return max(s.interval, min(s.interval<<s.failures, longest))
 }
 

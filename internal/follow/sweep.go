@@ -51,6 +51,7 @@ func (f *Follower) join(s Subject) {
 		w.planned = false
 	}
 	w.subject, w.interval = s, s.MinInterval
+	w.learn(s.Timestamp, f.clock.Now())
 	if w.tasks >= leastSwept && !w.planned {
 		w.planned = true
 		f.sweepQueue.AddAfter(s.AgentID, spread(w.interval))
@@ -127,22 +128,23 @@ func (f *Follower) sweep(agent types.UID) {
 	case !ready:
 		f.sweepQueue.AddAfter(agent, w.interval)
 	default:
-		s := w.subject
+		s, of := w.subject, w.survey
 		f.pool.Run(agent, s.Limits, func(ctx context.Context) {
 			ctx, cancel := context.WithTimeout(ctx, Timeout)
 			defer cancel()
 			asked := f.clock.Now()
 			tasks, ex := s.Lister.Changes(ctx, since)
-			f.swept(agent, w, asked, tasks, ex)
+			f.swept(w, of, asked, tasks, ex)
 		})
 	}
 }
 
 // swept looks at the tasks that a listing shows to have changed, and plans the next one.
-func (f *Follower) swept(agent types.UID, w *sweep, asked time.Time, tasks []outbox.Task, ex outbox.Exchange) {
+func (f *Follower) swept(w *sweep, of *survey, asked time.Time, tasks []outbox.Task, ex outbox.Exchange) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.sweeps[agent] != w {
+	agent := w.subject.AgentID
+	if f.sweeps[agent] != w || w.survey != of {
 		return
 	}
 	now, worked := f.clock.Now(), w.working()
@@ -160,7 +162,7 @@ func (f *Follower) swept(agent types.UID, w *sweep, asked time.Time, tasks []out
 	if worked && !w.working() {
 		f.hasten(agent)
 	}
-	f.sweepQueue.AddAfter(agent, max(w.pause(w.subject.MaxInterval)-now.Sub(asked), ex.RetryAfter, 0))
+	f.sweepQueue.AddAfter(agent, max(w.gap(w.subject.MaxInterval)-now.Sub(asked), ex.RetryAfter, 0))
 }
 
 // differs reports whether one of those that follow a task has seen something else of it than a listing shows. The first look
