@@ -21,6 +21,8 @@ import (
 type lister struct {
 	ahead, loses time.Duration
 	begun        time.Time
+	// slow is how long a look takes.
+	slow time.Duration
 	// untimed says that states have no timestamps; frozen, that they keep their first.
 	untimed, frozen bool
 	// spoil changes the nth listing, the first is 0; nil for a good one.
@@ -56,7 +58,7 @@ func (l *lister) now() time.Time {
 
 // Get implements follow.Agent.
 func (l *lister) Get(_ context.Context, id string) outbox.Exchange {
-	time.Sleep(10 * time.Millisecond)
+	time.Sleep(max(l.slow, 10*time.Millisecond))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.looks = append(l.looks, time.Now())

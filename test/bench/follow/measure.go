@@ -77,6 +77,37 @@ func newWitness(ctx context.Context, c client.WithWatch) (*witness, error) {
 	return w, nil
 }
 
+// stall is how late this process was woken at the worst: what a busy machine adds to all times.
+type stall struct {
+	stop, done chan struct{}
+	worst      time.Duration
+}
+
+func watchStalls() *stall {
+	const step = 10 * time.Millisecond
+	s := &stall{stop: make(chan struct{}), done: make(chan struct{})}
+	go func() {
+		defer close(s.done)
+		for {
+			begun := time.Now()
+			select {
+			case <-s.stop:
+				return
+			case <-time.After(step):
+				s.worst = max(s.worst, time.Since(begun)-step)
+			}
+		}
+	}()
+	return s
+}
+
+// end returns the worst since the beginning.
+func (s *stall) end() time.Duration {
+	close(s.stop)
+	<-s.done
+	return s.worst
+}
+
 func (w *witness) run() {
 	for e := range w.watch.ResultChan() {
 		d, ok := e.Object.(*v1alpha1.Delegation)
