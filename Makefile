@@ -89,6 +89,10 @@ test-mutants: localcluster build ## Break the operator in many ways, and require
 bench-proxy: build ## Measure what the deduplicating proxy adds, against the bare agent in the same run.
 	go run ./hack/benchproxy
 
+.PHONY: bench-follow
+bench-follow: localcluster build ## Measure what it costs to follow 100, 1,000 and 10,000 tasks at one agent.
+	go run ./test/bench/follow
+
 .PHONY: model
 model: ## Check the model of the protocol with spin (Debian package spin).
 	docs/model/check.sh

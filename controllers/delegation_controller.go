@@ -131,10 +131,13 @@ func (r *DelegationReconciler) follow(s *scope, a outbox.Follow) ctrl.Result {
 	if s.result != nil && s.result.Outcome == outbox.Accepted {
 		r.Courier.Recorded(s.delegation.UID, s.result)
 	}
-	updates := s.agent.updates
+	updates, at := s.agent.updates, time.Time{}
+	if known := s.delegation.Status.StateTimestamp; known != nil {
+		at = known.Time
+	}
 	subject := follow.Subject{
-		Key: s.key(), TaskID: a.TaskID, State: s.delegation.Status.State,
-		Agent: s.agent.client, AgentID: s.agent.id, Limits: s.agent.limits,
+		Key: s.key(), TaskID: a.TaskID, State: s.delegation.Status.State, Timestamp: at,
+		Agent: s.agent.client, Lister: s.agent.client, AgentID: s.agent.id, Limits: s.agent.limits,
 		AgentName:   types.NamespacedName{Namespace: s.delegation.Namespace, Name: s.delegation.Spec.AgentRef.Name},
 		MinInterval: updates.PollInterval.Duration,
 		MaxInterval: max(updates.MaxPollInterval.Duration, updates.PollInterval.Duration),

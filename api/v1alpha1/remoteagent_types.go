@@ -275,7 +275,8 @@ type Updates struct {
 	// +kubebuilder:default="2s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms')",message="pollInterval must be at least 100ms"
 	PollInterval metav1.Duration `json:"pollInterval,omitzero"`
-	// MaxPollInterval is what it grows to, as a Go duration.
+	// MaxPollInterval is what it grows to, as a Go duration. At an agent that lists which tasks changed, looks at single
+	// tasks may be rarer still.
 	//
 	// +optional
 	// +kubebuilder:default="60s"

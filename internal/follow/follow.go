@@ -29,8 +29,9 @@ type Agent interface {
 type Subject struct {
 	Key    courier.Key
 	TaskID string
-	// State is what the task is known to be in.
-	State v1alpha1.TaskState
+	// State is what the task is known to be in, and Timestamp the agent's time of that; zero where none is.
+	State     v1alpha1.TaskState
+	Timestamp time.Time
 	// Agent, its name, its id and its limits.
 	Agent     Agent
 	AgentName types.NamespacedName
@@ -38,6 +39,8 @@ type Subject struct {
 	Limits    courier.Limits
 	// Streams is where the task is listened to; nil for an agent that is only asked.
 	Streams Streamer
+	// Lister lists the agent's tasks that changed; nil where each is to be looked at by itself.
+	Lister Lister
 	// MinInterval and MaxInterval bound the time between two looks. It grows while nothing changes.
 	MinInterval, MaxInterval time.Duration
 }
@@ -51,7 +54,7 @@ const (
 	newsGap = time.Second
 )
 
-// Follower keeps tasks fresh.
+// Follower keeps tasks fresh: it looks at them, and takes hints when to from their streams and from their agents' listings.
 type Follower struct {
 	pool    *courier.Pool
 	deliver func(courier.Key, *outbox.Result) bool
@@ -65,6 +68,9 @@ type Follower struct {
 	streams *streams
 	// early has the Delegations that a hint came for before their tasks were followed.
 	early map[types.UID]bool
+	// sweeps has the agents that tasks are followed at, and sweepQueue those to be swept.
+	sweeps     map[types.UID]*sweep
+	sweepQueue workqueue.TypedDelayingInterface[types.UID]
 }
 
 type track struct {
@@ -72,18 +78,20 @@ type track struct {
 	interval time.Duration
 	seen     signature
 	busy     bool
-	// notBefore is the earliest time of the next look, and hinted whether something came that may be news.
-	notBefore time.Time
-	hinted    bool
+	// notBefore is the earliest time of the next look, hinted whether something came that may be news, and prompted whether
+	// that is why the look is out.
+	notBefore        time.Time
+	hinted, prompted bool
+	// asked is when the look that is out began, and before when the one did that saw what is in seen.
+	asked, before time.Time
 	// told is when news was last delivered.
 	told time.Time
 }
 
 // signature is what has to differ for a look at a task to be news.
 type signature struct {
-	state   string
+	mark
 	message string
-	at      time.Time
 }
 
 // New returns a follower that makes its calls in a pool and reports through deliver, which returns false for news that it
@@ -92,8 +100,9 @@ type signature struct {
 func New(pool *courier.Pool, clk clock.WithTicker, deliver func(courier.Key, *outbox.Result) bool, options ...Option) *Follower {
 	f := &Follower{
 		pool: pool, deliver: deliver, clock: clk, tracked: map[types.UID]*track{}, byTask: map[taskOf]map[types.UID]bool{},
-		early: map[types.UID]bool{},
-		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.UID]{Name: "follow", Clock: clk}),
+		early: map[types.UID]bool{}, sweeps: map[types.UID]*sweep{},
+		queue:      workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.UID]{Name: "follow", Clock: clk}),
+		sweepQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.UID]{Name: "sweep", Clock: clk}),
 	}
 	f.streams = newStreams(pool, clk, f.Hint)
 	for _, set := range options {
@@ -109,17 +118,19 @@ func (f *Follower) Track(s Subject) {
 	if t := f.tracked[s.Key.UID]; t != nil && t.taskOf() == s.taskOf() {
 		t.Subject = s
 		f.streams.want(&s)
+		f.join(s)
 		return
 	}
 	f.forget(s.Key.UID)
 	t := &track{Subject: s, interval: s.MinInterval}
 	f.remember(t)
 	f.streams.want(&s)
+	f.join(s)
 	if f.hintedEarly(s.Key.UID) {
 		f.queue.Add(s.Key.UID)
 		return
 	}
-	f.queue.AddAfter(s.Key.UID, spread(t.interval))
+	f.queue.AddAfter(s.Key.UID, f.admit(s, spread(t.interval)))
 }
 
 // Drop ends the following of a Delegation's task.
@@ -132,16 +143,15 @@ func (f *Follower) Drop(uid types.UID) {
 
 // Start looks at tasks and listens to them until ctx ends. No stream is left when it returns.
 func (f *Follower) Start(ctx context.Context) error {
-	listening := make(chan struct{})
-	go func() {
-		defer close(listening)
-		f.streams.serve(ctx)
-	}()
-	defer func() { <-listening }()
-	go func() {
+	var others sync.WaitGroup
+	defer others.Wait()
+	others.Go(func() { f.streams.serve(ctx) })
+	others.Go(f.startSweeps)
+	others.Go(func() {
 		<-ctx.Done()
 		f.queue.ShutDown()
-	}()
+		f.sweepQueue.ShutDown()
+	})
 	for {
 		uid, shutdown := f.queue.Get()
 		if shutdown {
@@ -161,7 +171,8 @@ func (f *Follower) look(uid types.UID) {
 		return
 	}
 	// A hint that comes from here on may be about what this look does not see.
-	t.notBefore, t.hinted = f.clock.Now().Add(hintGap), false
+	t.asked, t.prompted = f.clock.Now(), t.hinted
+	t.notBefore, t.hinted = t.asked.Add(hintGap), false
 	t.busy = f.pool.Run(t.AgentID, t.Limits, func(ctx context.Context) {
 		if s, ok := f.subject(uid, t); ok {
 			ctx, cancel := context.WithTimeout(ctx, Timeout)
@@ -198,6 +209,10 @@ func (f *Follower) seen(uid types.UID, t *track, ex outbox.Exchange) {
 		f.queue.AddAfter(uid, next)
 		return
 	}
+	if ex.Outcome == outbox.Accepted {
+		f.compare(t, ex.Task)
+		t.before = t.asked
+	}
 	switch {
 	case ex.Outcome == outbox.Accepted && news:
 		t.seen, t.interval = sign(ex.Task), t.MinInterval
@@ -209,16 +224,17 @@ func (f *Follower) seen(uid types.UID, t *track, ex outbox.Exchange) {
 		t.seen = signature{}
 		t.interval = min(time.Duration(float64(t.interval)*growth), t.MaxInterval)
 	}
+	known := ex.Outcome == outbox.Accepted
 	if news {
 		t.told = f.clock.Now()
 		if !f.deliver(t.Key, &outbox.Result{Call: outbox.CallGet, Exchange: ex}) {
-			t.seen = signature{}
+			t.seen, known = signature{}, false
 		}
 	}
 	if ex.RetryAfter > 0 {
 		t.notBefore = f.clock.Now().Add(ex.RetryAfter)
 	}
-	next := max(spread(f.pause(t)), ex.RetryAfter)
+	next := max(f.pause(t, known), ex.RetryAfter)
 	if t.hinted {
 		next = f.untilNext(t)
 	}
@@ -234,16 +250,16 @@ func (f *Follower) tooSoon(t *track, ex outbox.Exchange) bool {
 
 // pause is how long to leave a task alone that nothing is heard of. One with a stream is looked at all the same, since a
 // stream may be broken and not show it; when the stream is gone the looks begin anew with the shortest interval.
-func (f *Follower) pause(t *track) time.Duration {
+func (f *Follower) pause(t *track, known bool) time.Duration {
 	if !f.streams.live(t.taskOf()) {
-		return t.interval
+		return f.untold(t, known)
 	}
 	t.interval = t.MinInterval
-	return t.MaxInterval
+	return spread(t.MaxInterval)
 }
 
 func sign(t *outbox.Task) signature {
-	return signature{state: string(t.State), message: t.Message, at: t.Timestamp}
+	return signature{mark: markOf(t), message: t.Message}
 }
 
 // spread is d ± 10 %, so that tasks that began together are not looked at together for ever.

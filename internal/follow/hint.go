@@ -25,6 +25,11 @@ func (s *Subject) taskOf() taskOf { return taskOf{s.AgentID, s.TaskID} }
 func (f *Follower) Hint(agent types.UID, task string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.hint(agent, task)
+}
+
+// hint is Hint for a caller who holds the lock.
+func (f *Follower) hint(agent types.UID, task string) {
 	for uid := range f.byTask[taskOf{agent, task}] {
 		t := f.tracked[uid]
 		if t.hinted {
@@ -48,6 +53,7 @@ func (f *Follower) remember(t *track) {
 	key := t.taskOf()
 	if f.byTask[key] == nil {
 		f.byTask[key] = map[types.UID]bool{}
+		f.count(key.agent, 1)
 	}
 	f.byTask[key][t.Key.UID] = true
 }
@@ -63,5 +69,7 @@ func (f *Follower) forget(uid types.UID) {
 	if len(f.byTask[key]) == 0 {
 		delete(f.byTask, key)
 		f.streams.drop(key)
+		delete(f.sweeps[key.agent].listed, key.task)
+		f.count(key.agent, -1)
 	}
 }

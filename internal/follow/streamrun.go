@@ -22,7 +22,7 @@ func (s *streams) heard(e *stream) {
 		metrics.Streams(e.lane.name.Namespace, e.lane.name.Name, e.lane.open)
 	}
 	s.mu.Unlock()
-	metrics.Hint(e.lane.name.Namespace, e.lane.name.Name, metrics.SourceStream)
+	metrics.Hints(e.lane.name.Namespace, e.lane.name.Name, metrics.SourceStream, 1)
 	s.hint(e.key.agent, e.key.task)
 }
 

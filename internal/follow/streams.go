@@ -248,7 +248,7 @@ func (s *streams) run(ctx context.Context, e *stream, agent Streamer, limits cou
 		ex = agent.Subscribe(ctx, e.key.task, func() { s.heard(e) })
 	}
 	if s.ended(ctx, e, agent, ex) {
-		metrics.Hint(e.lane.name.Namespace, e.lane.name.Name, metrics.SourceStreamEnd)
+		metrics.Hints(e.lane.name.Namespace, e.lane.name.Name, metrics.SourceStreamEnd, 1)
 		s.hint(e.key.agent, e.key.task)
 	}
 }

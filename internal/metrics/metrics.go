@@ -31,6 +31,9 @@ var (
 	hints = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "a2a_delegation_hints_total", Help: "Hints that a task may have changed, by where they came from.",
 	}, []string{"namespace", "agent", "source"})
+	sweeps = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "a2a_delegation_sweeps_total", Help: "Listings of an agent's changed tasks, by what they were good for.",
+	}, []string{"namespace", "agent", "result"})
 	pushes = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "a2a_delegation_pushes_total", Help: "Push notifications that came in, by what became of them.",
 	}, []string{"result"})
@@ -48,10 +51,12 @@ const (
 	SourceStream Source = "Stream"
 	// SourceStreamEnd: the end of a stream.
 	SourceStreamEnd Source = "StreamEnd"
+	// SourceSweep: a listing of what changed.
+	SourceSweep Source = "Sweep"
 )
 
 func init() {
-	metrics.Registry.MustRegister(attempts, unsupported, duplicates, streams, reconnects, hints, pushes, pushRefusals)
+	metrics.Registry.MustRegister(attempts, unsupported, duplicates, streams, reconnects, hints, sweeps, pushes, pushRefusals)
 }
 
 // Attempt counts one attempt and what it proved.
@@ -79,9 +84,14 @@ func Streams(namespace, agent string, n int) {
 // Reconnect counts a stream that is opened again.
 func Reconnect(namespace, agent string) { reconnects.WithLabelValues(namespace, agent).Inc() }
 
-// Hint counts a hint.
-func Hint(namespace, agent string, from Source) {
-	hints.WithLabelValues(namespace, agent, string(from)).Inc()
+// Hints counts hints from one source.
+func Hints(namespace, agent string, from Source, n int) {
+	hints.WithLabelValues(namespace, agent, string(from)).Add(float64(n))
+}
+
+// Sweep counts one listing of an agent's changed tasks and what it was good for.
+func Sweep(namespace, agent, result string) {
+	sweeps.WithLabelValues(namespace, agent, result).Inc()
 }
 
 // Push counts one push notification that came in.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"time"
 
@@ -43,6 +44,11 @@ var sdkBindings = []sdkBinding{
 	{"HTTP+JSON", overHTTP("HTTP+JSON", func(h a2asrv.RequestHandler) http.Handler { return a2asrv.NewRESTHandler(h) }), true},
 	{"GRPC", overGRPC, true},
 	{"JSONRPC of 0.3", overLegacy, false},
+}
+
+// listingBindings are those that have ListTasks.
+func listingBindings() []sdkBinding {
+	return slices.DeleteFunc(slices.Clone(sdkBindings), func(b sdkBinding) bool { return !b.lists })
 }
 
 func overLegacy(t *testing.T, h a2asrv.RequestHandler, f *front) *agent {

@@ -7,9 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
-	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -17,8 +15,6 @@ import (
 )
 
 const (
-	pageSize = 100
-	maxPages = 100
 	// maxPasses bounds how often a listing is read for two equal passes in a row.
 	maxPasses = 4
 	// maxProbes bounds how many tasks are asked for one by one where the listing shows no history.
@@ -63,28 +59,22 @@ type pass struct {
 // list makes one pass. Tasks of other contexts are skipped, since some servers ignore the filter, but count for what the
 // pass saw.
 func (c *Client) list(ctx context.Context, q outbox.Query) *pass {
-	p := &pass{}
-	token, used := "", map[string]bool{}
-	for range maxPages {
-		tasks, next, ex := c.page(ctx, q, token)
-		if ex.Outcome != outbox.Accepted {
-			p.failure = &ex
-			return p
-		}
+	p, length := &pass{}, historyLength
+	params := a2a.ListTasksRequest{ContextID: q.ContextID, HistoryLength: &length}
+	if q.ContextID == "" {
+		params.StatusTimestampAfter = wholeSecond(q.After)
+	}
+	ex := c.pages(ctx, params, func(tasks []outbox.Task) *outbox.Exchange {
 		for _, t := range tasks {
 			p.add(t, q)
 		}
-		if next == "" {
-			p.ids, p.blind = sorted(p.ids), sorted(p.blind)
-			return p
-		}
-		if used[next] {
-			break
-		}
-		token, used[next] = next, true
+		return nil
+	})
+	if ex.Outcome != outbox.Accepted {
+		p.failure = &ex
+		return p
 	}
-	endless := unproved(ReasonListingEndless, fmt.Sprintf("the listing did not end within %d pages of %d tasks, or led in a circle", maxPages, pageSize))
-	p.failure = &endless
+	p.ids, p.blind = sorted(p.ids), sorted(p.blind)
 	return p
 }
 
@@ -111,46 +101,6 @@ func (p *pass) add(t outbox.Task, q outbox.Query) {
 // filter. One that shows the message is taken at any age: the two clocks may differ.
 func outdated(t outbox.Task, q outbox.Query) bool {
 	return q.ContextID == "" && !t.Timestamp.IsZero() && t.Timestamp.Before(q.After)
-}
-
-// page reads one page.
-func (c *Client) page(ctx context.Context, q outbox.Query, token string) ([]outbox.Task, string, outbox.Exchange) {
-	length := historyLength
-	params := &a2a.ListTasksRequest{
-		Tenant: c.tenant, ContextID: q.ContextID, PageSize: pageSize, PageToken: token, HistoryLength: &length,
-	}
-	if q.ContextID == "" && !q.After.IsZero() {
-		// Whole seconds, rounded down: some servers read no fraction, and a task too many does no harm.
-		after := q.After.UTC().Truncate(time.Second)
-		params.StatusTimestampAfter = &after
-	}
-	result, ex := c.exchange(ctx, request{call: outbox.CallFind, params: params})
-	if ex.Outcome != outbox.Accepted {
-		return nil, "", unlisted(ex)
-	}
-	o := object(result)
-	if o == nil {
-		return nil, "", unproved(ReasonInvalidResponse, "the listing is not an object")
-	}
-	var tasks []outbox.Task
-	for _, raw := range elements(o["tasks"]) {
-		task := Snapshot(decodeTask(raw))
-		if fit(task.ID) == "" {
-			return nil, "", unproved(ReasonEmptyTask, "the listing holds a task without a usable id")
-		}
-		tasks = append(tasks, task)
-	}
-	return tasks, o.text("nextPageToken"), ex
-}
-
-// unlisted names the ways in which agents say that they list no tasks, HTTP 501 among them. Agents on the Go SDK answer
-// so to a caller without a name, which is no matter of wrong credentials.
-func unlisted(ex outbox.Exchange) outbox.Exchange {
-	switch ex.Reason {
-	case ReasonMethodNotFound, "UnsupportedOperation", statusReason(http.StatusNotImplemented), unauthenticated.reason, permissionDenied.reason:
-		ex.Outcome, ex.Reason = outbox.Refused, ReasonLookupUnsupported
-	}
-	return ex
 }
 
 // found returns the oldest of the tasks as GetTask shows it, since a listing leaves the artifacts out. A task that has

@@ -93,6 +93,8 @@ const (
 	ReasonListingEndless = "ListingEndless"
 	// ReasonLookupUnsupported: the agent does not list its tasks to this caller, or has no way to.
 	ReasonLookupUnsupported = "LookupUnsupported"
+	// ReasonFilterIgnored: the agent lists tasks that the listing's filter excludes.
+	ReasonFilterIgnored = "FilterIgnored"
 )
 
 // statusReason is an HTTP status as a CamelCase word: 502 is BadGateway.
