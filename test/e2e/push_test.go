@@ -115,7 +115,7 @@ func TestPush(t *testing.T) {
 			relay := harness.StartRelay(t, agent.URL, nil)
 			proxy := s.StartAPIProxy()
 			s.StartManagerBehind(proxy, at.flags...)
-			s.Create(s.RemoteAgent(relay.URL).Poll(seldom, seldom).Build())
+			s.Create(s.RemoteAgent(relay.URL).Mode(v1alpha1.UpdatesPush).Poll(seldom, seldom).Build())
 			s.AwaitAgentReady(harness.AgentName)
 			s.Create(s.Reconciliation("d").MessageID("m-1").Build())
 			requireSoon(t, s, agent, "d")
@@ -141,7 +141,7 @@ func TestPushesThatAreNoNews(t *testing.T) {
 	relay := harness.StartRelay(t, agent.URL, nil)
 	proxy := s.StartAPIProxy()
 	s.StartManagerBehind(proxy, at.flags...)
-	s.Create(s.RemoteAgent(relay.URL).Poll(seldom, seldom).Build())
+	s.Create(s.RemoteAgent(relay.URL).Mode(v1alpha1.UpdatesPush).Poll(seldom, seldom).Build())
 	s.AwaitAgentReady(harness.AgentName)
 	s.Create(s.Reconciliation("d").MessageID("m-1").Build())
 	d := s.Await("d", "to be bound", func(d *v1alpha1.Delegation) bool { return d.Status.TaskID != "" })
@@ -193,7 +193,7 @@ func TestPushToTheReplicaThatDoesNotLead(t *testing.T) {
 	agent := harness.StartAgent(t, "--push", "--delay=4s")
 	leader := s.StartAPIProxy()
 	s.StartManagerBehind(leader, append(leaderAt.flags, lease...)...)
-	s.Create(s.RemoteAgent(agent.URL).Poll(seldom, seldom).Build())
+	s.Create(s.RemoteAgent(agent.URL).Mode(v1alpha1.UpdatesPush).Poll(seldom, seldom).Build())
 	s.AwaitAgentReady(harness.AgentName) // it leads
 	other := s.StartAPIProxy()
 	standby := s.StartManagerBehind(other, append(otherAt.flags, lease...)...)
@@ -219,7 +219,7 @@ func TestPushAfterARestart(t *testing.T) {
 	s, at := cluster.Space(t), newReceiver(t)
 	agent := harness.StartAgent(t, "--push", "--delay=10s")
 	first := s.StartManager(at.flags...)
-	s.Create(s.RemoteAgent(agent.URL).Poll(seldom, seldom).Build(), s.Reconciliation("d").MessageID("m-1").Build())
+	s.Create(s.RemoteAgent(agent.URL).Mode(v1alpha1.UpdatesPush).Poll(seldom, seldom).Build(), s.Reconciliation("d").MessageID("m-1").Build())
 	s.Await("d", "to be at work", func(d *v1alpha1.Delegation) bool { return d.Status.State == v1alpha1.TaskStateWorking })
 	first.Kill()
 	s.StartManager(at.flags...)
@@ -235,7 +235,7 @@ func TestPushOfATaskThatWasFound(t *testing.T) {
 	relay := harness.StartRelay(t, agent.URL, nil)
 	relay.LoseAnswers(1)
 	s.StartManager(at.flags...)
-	s.Create(s.RemoteAgent(relay.URL).Poll(seldom, seldom).Build(), s.Reconciliation("d").MessageID("m-1").Build())
+	s.Create(s.RemoteAgent(relay.URL).Mode(v1alpha1.UpdatesPush).Poll(seldom, seldom).Build(), s.Reconciliation("d").MessageID("m-1").Build())
 	requireSoon(t, s, agent, "d")
 	if d := s.Get("d"); d.Status.RecoveredBy != v1alpha1.RecoveredByLookup {
 		t.Errorf("%s; want it found", harness.Describe(d))
@@ -253,7 +253,7 @@ func TestAnAgentThatRefusesPushes(t *testing.T) {
 	agent := harness.StartAgent(t, "--dedup=false")
 	relay := harness.StartRelay(t, agent.URL, nil, promisingPushes)
 	s.StartManager(at.flags...)
-	s.Create(s.RemoteAgent(relay.URL).Build(), s.Reconciliation("first").MessageID("m-1").Build())
+	s.Create(s.RemoteAgent(relay.URL).Mode(v1alpha1.UpdatesPush).Build(), s.Reconciliation("first").MessageID("m-1").Build())
 	if d := s.AwaitPhase("first", v1alpha1.PhaseCompleted); d.Status.Attempts != 1 {
 		t.Errorf("%s; want one attempt", harness.Describe(d))
 	}
