@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -68,7 +69,13 @@ type witness struct {
 }
 
 func newWitness(ctx context.Context, c client.WithWatch) (*witness, error) {
-	stream, err := c.Watch(ctx, &v1alpha1.DelegationList{}, client.InNamespace(namespace))
+	// A watch from now on: one without a version begins with all objects, which takes seconds where there are many.
+	list := &v1alpha1.DelegationList{}
+	if err := c.List(ctx, list, client.InNamespace(namespace), client.Limit(1)); err != nil {
+		return nil, err
+	}
+	from := &client.ListOptions{Namespace: namespace, Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}}
+	stream, err := c.Watch(ctx, &v1alpha1.DelegationList{}, from)
 	if err != nil {
 		return nil, err
 	}
