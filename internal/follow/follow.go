@@ -202,43 +202,48 @@ func (f *Follower) seen(uid types.UID, t *track, ex outbox.Exchange) {
 	}
 	news := ex.Outcome != outbox.Accepted || sign(ex.Task) != t.seen
 	if news && f.tooSoon(t, ex) {
-		next := newsGap
-		if t.hinted {
-			next = f.untilNext(t)
-		}
-		f.queue.AddAfter(uid, next)
+		f.plan(uid, t, newsGap)
 		return
 	}
-	if ex.Outcome == outbox.Accepted {
-		f.compare(t, ex.Task)
-		t.before = t.asked
-	}
-	switch {
-	case ex.Outcome == outbox.Accepted && news:
-		t.seen, t.interval = sign(ex.Task), t.MinInterval
-	case ex.Outcome == outbox.Accepted:
-		t.interval = min(time.Duration(float64(t.interval)*growth), t.MaxInterval)
-	default:
-		// A failed look is told each time, since how long it has been failing matters, and forgets what was seen, so
-		// that the first good one after it is news.
-		t.seen = signature{}
-		t.interval = min(time.Duration(float64(t.interval)*growth), t.MaxInterval)
-	}
-	known := ex.Outcome == outbox.Accepted
-	if news {
-		t.told = f.clock.Now()
-		if !f.deliver(t.Key, &outbox.Result{Call: outbox.CallGet, Exchange: ex}) {
-			t.seen, known = signature{}, false
-		}
-	}
+	known := f.take(t, ex, news)
 	if ex.RetryAfter > 0 {
 		t.notBefore = f.clock.Now().Add(ex.RetryAfter)
 	}
-	next := max(f.pause(t, known), ex.RetryAfter)
+	f.plan(uid, t, max(f.pause(t, known), ex.RetryAfter))
+}
+
+// plan queues the next look, at once where a hint came meanwhile. The caller holds the lock.
+func (f *Follower) plan(uid types.UID, t *track, in time.Duration) {
 	if t.hinted {
-		next = f.untilNext(t)
+		in = f.untilNext(t)
 	}
-	f.queue.AddAfter(uid, next)
+	f.queue.AddAfter(uid, in)
+}
+
+// take keeps what a look brought and tells of it where it is news. It reports whether the task's state is known, to this
+// follower and to whom it told. The caller holds the lock.
+func (f *Follower) take(t *track, ex outbox.Exchange, news bool) bool {
+	known := ex.Outcome == outbox.Accepted
+	if known {
+		f.compare(t, ex.Task)
+		t.before = t.asked
+	}
+	if known && news {
+		t.seen, t.interval = sign(ex.Task), t.MinInterval
+	} else {
+		t.interval = min(time.Duration(float64(t.interval)*growth), t.MaxInterval)
+	}
+	if !news {
+		return known
+	}
+	t.told = f.clock.Now()
+	told := f.deliver(t.Key, &outbox.Result{Call: outbox.CallGet, Exchange: ex})
+	if !known || !told {
+		// A failed look is told each time, since how long it has been failing matters, and forgets what was seen, so that the
+		// first good one after it is news.
+		t.seen = signature{}
+	}
+	return known && told
 }
 
 // tooSoon reports whether news is to wait, since each is a write: that of a task which goes on, right after other news. A look

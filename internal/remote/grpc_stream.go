@@ -51,8 +51,10 @@ func readFrame(body io.Reader) (bool, error) {
 		return false, io.ErrUnexpectedEOF
 	}
 	var e a2apb.StreamResponse
-	unread := proto.Unmarshal(data, &e) != nil
-	return unread || e.GetArtifactUpdate() == nil, nil
+	if proto.Unmarshal(data, &e) != nil {
+		return true, nil //nolint:nilerr // what can't be read may be news, and the stream goes on
+	}
+	return e.GetArtifactUpdate() == nil, nil
 }
 
 // ending reads the status that a stream ended with.
