@@ -25,26 +25,32 @@ func TestLimitations(t *testing.T) {
 		stream  = v1alpha1.LimitationNoStreaming
 		push    = v1alpha1.LimitationNoPushNotifications
 		rounded = v1alpha1.LimitationRoundedNumbers
+		auto    = v1alpha1.UpdatesAuto
 	)
 	for _, c := range []struct {
 		name     string
 		endpoint v1alpha1.AgentInterface
 		card     *a2a.AgentCard
+		mode     v1alpha1.UpdateMode
 		want     []v1alpha1.LimitationReason
 	}{
-		{"everything", of("JSONRPC", "1.0"), card(true, true), nil},
-		{"everything over HTTP+JSON", of("HTTP+JSON", "1.1"), card(true, true), nil},
-		{"gRPC", of("GRPC", "1.0"), card(true, true), []v1alpha1.LimitationReason{rounded}},
-		{"no streaming", of("JSONRPC", "1.0"), card(false, true), []v1alpha1.LimitationReason{stream}},
-		{"no push", of("JSONRPC", "1.0"), card(true, false), []v1alpha1.LimitationReason{push}},
-		{"no card", of("JSONRPC", "1.0"), nil, []v1alpha1.LimitationReason{stream, push}},
-		{"the API's defaults", of("", ""), card(true, true), nil},
-		{"0.3", of("JSONRPC", "0.3.0"), card(true, true), []v1alpha1.LimitationReason{listing}},
-		{"0.3 without a card", of("JSONRPC", "0.3"), nil, []v1alpha1.LimitationReason{listing, stream, push}},
+		{"everything", of("JSONRPC", "1.0"), card(true, true), auto, nil},
+		{"everything over HTTP+JSON", of("HTTP+JSON", "1.1"), card(true, true), auto, nil},
+		{"gRPC", of("GRPC", "1.0"), card(true, true), auto, []v1alpha1.LimitationReason{rounded}},
+		{"no streaming", of("JSONRPC", "1.0"), card(false, true), auto, []v1alpha1.LimitationReason{stream}},
+		{"no push", of("JSONRPC", "1.0"), card(true, false), auto, []v1alpha1.LimitationReason{push}},
+		{"no card", of("JSONRPC", "1.0"), nil, auto, []v1alpha1.LimitationReason{stream, push}},
+		{"streams by the owner's word", of("JSONRPC", "1.0"), nil, v1alpha1.UpdatesSubscribe, []v1alpha1.LimitationReason{push}},
+		{"streams against the card", of("JSONRPC", "1.0"), card(false, true), v1alpha1.UpdatesSubscribe, nil},
+		{"pushes by the owner's word", of("JSONRPC", "1.0"), nil, v1alpha1.UpdatesPush, []v1alpha1.LimitationReason{stream}},
+		{"pushes against the card", of("JSONRPC", "1.0"), card(true, false), v1alpha1.UpdatesPush, []v1alpha1.LimitationReason{push}},
+		{"the API's defaults", of("", ""), card(true, true), auto, nil},
+		{"0.3", of("JSONRPC", "0.3.0"), card(true, true), auto, []v1alpha1.LimitationReason{listing}},
+		{"0.3 without a card", of("JSONRPC", "0.3"), nil, auto, []v1alpha1.LimitationReason{listing, stream, push}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []v1alpha1.LimitationReason
-			for _, l := range limitations(c.endpoint, c.card) {
+			for _, l := range limitations(c.endpoint, c.card, c.mode) {
 				got = append(got, l.Reason)
 				if len(l.Message) < 20 || strings.ToLower(l.Message[:1]) != l.Message[:1] && !strings.HasPrefix(l.Message, "A2A") {
 					t.Errorf("%s: message %q", l.Reason, l.Message)

@@ -125,7 +125,7 @@ func (r *RemoteAgentReconciler) inspect(ctx context.Context, ra *v1alpha1.Remote
 	if len(ra.Spec.Interfaces) > 0 {
 		s.Endpoint, s.Card = ra.Spec.Interfaces[0].DeepCopy(), nil
 		s.Deduplication = deduplication(ra, 0, false)
-		s.Limitations = limitations(*s.Endpoint, nil)
+		s.Limitations = limitations(*s.Endpoint, nil, ra.Spec.Updates.Mode)
 		return verdict{}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, cardTimeout)
@@ -142,7 +142,7 @@ func (r *RemoteAgentReconciler) inspect(ctx context.Context, ra *v1alpha1.Remote
 		s.Endpoint, s.Limitations = nil, nil
 		return verdict{retry: true, problem: &outbox.Problem{Reason: "NoUsableInterface", Message: err.Error()}}, nil
 	}
-	s.Endpoint, s.Limitations = &endpoint, limitations(endpoint, card)
+	s.Endpoint, s.Limitations = &endpoint, limitations(endpoint, card, ra.Spec.Updates.Mode)
 	return verdict{}, nil
 }
 

@@ -249,11 +249,11 @@ const (
 	// UpdatesAuto: what the agent's card offers and the operator can take: push notifications and streams, next to looks at
 	// intervals.
 	UpdatesAuto UpdateMode = "Auto"
-	// UpdatesPoll: looks at intervals only.
+	// UpdatesPoll: no streams and no push notifications.
 	UpdatesPoll UpdateMode = "Poll"
 	// UpdatesSubscribe: streams, whatever the card says.
 	UpdatesSubscribe UpdateMode = "Subscribe"
-	// UpdatesPush: push notifications, whatever the card says.
+	// UpdatesPush: push notifications, where the card says pushNotifications or there is no card.
 	UpdatesPush UpdateMode = "Push"
 )
 
@@ -261,8 +261,9 @@ const (
 type Updates struct {
 	// Mode says how changes are heard of. With Auto tasks are subscribed to where the agent card says streaming, and the
 	// agent is asked for push notifications where its card says pushNotifications and the operator has a URL for them
-	// (--push-url). With Subscribe or Push that one way is used, also without the card's word, as for an endpoint that is
-	// given by hand; with Poll none. Tasks are looked at in any case, since a change may not be told. At most
+	// (--push-url). With Subscribe only streams are used, whatever the card says. With Push only push notifications are,
+	// where the card says pushNotifications or there is no card, as for an endpoint that is given by hand. With Poll there
+	// is neither. Tasks are looked at in any case, since a change may not be told. At most
 	// delivery.maxInFlight streams are open to the agent at once, next to its calls; the tasks beyond are polled.
 	//
 	// +optional
