@@ -34,6 +34,7 @@ var columns = []*column{
 	{name: "proxied JS JSON-RPC", kind: JS, binding: "JSONRPC", proxied: true},
 	{name: "proxied JS HTTP+JSON", kind: JS, binding: "HTTP+JSON", proxied: true},
 	{name: "proxied Go JSON-RPC", kind: Go, binding: "JSONRPC", proxied: true},
+	{name: "proxied Go HTTP+JSON", kind: Go, binding: "HTTP+JSON", proxied: true},
 }
 
 // id is the column's name as a part of the names of objects.
