@@ -116,8 +116,8 @@ interop-without-npm:
 	@echo "npm is missing: the tests with JavaScript agents will be skipped; install Node.js 20 or newer with npm"
 
 .PHONY: interop
-interop: localcluster build interop-deps ## Run the operator against agents that others wrote, and print what came of it.
-	go -C test/interop test -count=1
+interop: localcluster build interop-deps ## Run the operator against agents that others wrote, and write the table of docs/interop.md.
+	go -C test/interop test -count=1 . -update
 
 ##@ Build
 

@@ -82,13 +82,13 @@ func listening(t testing.TB, p *harness.Process, name, addressFile string) (url 
 }
 
 // StartProxy runs a deduplicating proxy for anonymous callers in front of an agent, with a table in SQLite, until the test
-// ends. It returns the base URL, where the agent's card is found with the proxy's address in it.
+// ends. It takes the agent for one that shows a task within a second. It returns the base URL, where the agent's card is found with the proxy's address in it.
 func StartProxy(t testing.TB, agentURL string) string {
 	t.Helper()
 	dir := t.TempDir()
 	address := filepath.Join(dir, "address")
 	p := harness.StartProcess(t, testenv.Binary(t, "dedup-proxy"), "--listen=127.0.0.1:0", "--address-file="+address,
-		"--upstream="+agentURL, "--store=sqlite:"+filepath.Join(dir, "dedup.db"), "--principal=anonymous")
+		"--upstream="+agentURL, "--store=sqlite:"+filepath.Join(dir, "dedup.db"), "--principal=anonymous", "--settle=1s")
 	return listening(t, p, "the proxy", address)
 }
 
@@ -128,13 +128,15 @@ type Record struct {
 	// Continued and Replied count the executions that went on with a task, and that answered without one.
 	Continued int `json:"continued"`
 	Replied   int `json:"replied"`
+	// Subscribed counts the streams that were asked for of the tasks that the message made.
+	Subscribed int `json:"subscribed"`
 }
 
 // Record returns what the agent saw of a message, the zero counts where it saw none.
 func (a *Agent) Record(messageID string) Record {
 	a.t.Helper()
 	var records []Record
-	a.get("/admin/ledger", &records)
+	a.call(http.MethodGet, "/admin/ledger", http.StatusOK, &records)
 	for _, r := range records {
 		if r.MessageID == messageID {
 			return r
@@ -159,12 +161,19 @@ func (a *Agent) Interface(binding string) v1alpha1.AgentInterface {
 	return v1alpha1.AgentInterface{}
 }
 
-func (a *Agent) get(path string, into any) {
+// Release lets a task that waits go on.
+func (a *Agent) Release(task string) {
+	a.t.Helper()
+	a.call(http.MethodPost, "/admin/release/"+task, http.StatusNoContent, nil)
+}
+
+// call sends a request to the agent's own paths, and reads what it answers where that is wanted.
+func (a *Agent) call(method, path string, want int, into any) {
 	a.t.Helper()
 	// Also in a cleanup, when the test's own context is over.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.t.Context()), requestTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL+path, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, method, a.URL+path, http.NoBody)
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -173,10 +182,13 @@ func (a *Agent) get(path string, into any) {
 		a.t.Fatal(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK {
-		a.t.Fatalf("GET %s: %s", path, resp.Status)
+	if resp.StatusCode != want {
+		a.t.Fatalf("%s %s: %s", method, path, resp.Status)
+	}
+	if into == nil {
+		return
 	}
 	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
-		a.t.Fatalf("GET %s: %v", path, err)
+		a.t.Fatalf("%s %s: %v", method, path, err)
 	}
 }

@@ -4,14 +4,8 @@
 package interop
 
 import (
-	"bytes"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"net/url"
-	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -40,6 +34,7 @@ var columns = []*column{
 	{name: "proxied JS JSON-RPC", kind: JS, binding: "JSONRPC", proxied: true},
 	{name: "proxied JS HTTP+JSON", kind: JS, binding: "HTTP+JSON", proxied: true},
 	{name: "proxied Go JSON-RPC", kind: Go, binding: "JSONRPC", proxied: true},
+	{name: "proxied Go HTTP+JSON", kind: Go, binding: "HTTP+JSON", proxied: true},
 }
 
 // id is the column's name as a part of the names of objects.
@@ -47,13 +42,26 @@ func (c *column) id() string {
 	return strings.NewReplacer(" ", "-", "+", "-", ".", "-").Replace(strings.ToLower(c.name))
 }
 
-// The RemoteAgents of each column: the agent itself; the agent behind a relay that loses answers; and the agent with an
-// attempt that is soon settled, for messages whose outcome stays open.
+// The RemoteAgents of each column: the agent itself; the agent behind a relay that loses answers; the agent with an attempt
+// that is soon settled, for messages whose outcome stays open; and the agent whose tasks are hardly ever looked at, of which
+// is heard by streams, by pushes, or not at all.
 const (
-	direct = ""
-	lossy  = "-lossy"
-	hasty  = "-hasty"
+	direct   = ""
+	lossy    = "-lossy"
+	hasty    = "-hasty"
+	streamed = "-streamed"
+	pushed   = "-pushed"
+	silent   = "-silent"
 )
+
+// seldom is the time between two looks at a task that are due without news: longer than any test waits.
+const seldom = 10 * time.Minute
+
+// modes are how is heard of the tasks that are seldom looked at. Each of the modes has nothing
+// but what it names, whatever the card says.
+var modes = map[string]v1alpha1.UpdateMode{
+	streamed: v1alpha1.UpdatesSubscribe, pushed: v1alpha1.UpdatesPush, silent: v1alpha1.UpdatesPoll,
+}
 
 // bench is one column with its agent and its RemoteAgents.
 type bench struct {
@@ -74,7 +82,14 @@ func newBench(t *testing.T, s *harness.Space, c *column) *bench {
 	soon := b.described(hasty, base)
 	soon.AttemptTimeout(2*time.Second).Lookup(v1alpha1.LookupBestEffort, time.Second)
 	b.create(soon)
-	if c.binding != "GRPC" { // the relay speaks HTTP/1.1
+	for suffix, mode := range modes {
+		n := b.described(suffix, base)
+		n.Mode(mode).Poll(seldom, seldom)
+		b.create(n)
+	}
+	if c.binding == "GRPC" {
+		b.create(b.given(lossy, startGRPCRelay(t, b.agent.Interface(c.binding).URL, loseFirst())))
+	} else {
 		b.create(b.described(lossy, harness.StartRelay(t, base, nil, loseFirst()).URL))
 	}
 	return b
@@ -89,10 +104,11 @@ func (b *bench) described(suffix, base string) *namedAgent {
 	return b.given(suffix, base)
 }
 
-// given is a RemoteAgent with the column's interface at another base URL; gRPC has none.
+// given is a RemoteAgent with the column's interface at another base URL. That of gRPC is elsewhere than the card, so that the
+// agent's own base URL leads to it as the card has it.
 func (b *bench) given(suffix, base string) *namedAgent {
 	i := b.agent.Interface(b.binding)
-	if b.binding != "GRPC" {
+	if b.binding != "GRPC" || base != b.agent.URL {
 		u, err := url.Parse(i.URL)
 		if err != nil {
 			b.agent.t.Fatal(err)
@@ -130,28 +146,3 @@ func (b *bench) in(t *testing.T) *bench {
 
 // name makes the name of a flow's object, which is its messageId too.
 func (b *bench) name(what string) string { return b.id() + "-" + what }
-
-// lostMark begins the messageIds of messages whose first answer is lost, in what the names end with.
-var lostMark = regexp.MustCompile(`"messageId":\s*"([^"]*-lost-[^"]*)"`)
-
-// loseFirst cuts the connection in place of the first answer to each message with such an id, which the agent has then
-// taken and answered.
-func loseFirst() harness.Around {
-	var lost sync.Map
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			body, err := io.ReadAll(r.Body)
-			if err != nil {
-				return // the operator gave up
-			}
-			r.Body = io.NopCloser(bytes.NewReader(body))
-			if marked := lostMark.FindSubmatch(body); marked != nil {
-				if _, before := lost.LoadOrStore(string(marked[1]), true); !before {
-					next.ServeHTTP(httptest.NewRecorder(), r)
-					panic(http.ErrAbortHandler)
-				}
-			}
-			next.ServeHTTP(w, r)
-		})
-	}
-}

@@ -4,6 +4,7 @@
 package interop
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
@@ -13,7 +14,7 @@ import (
 // send sends one message and expects one artifact, or none.
 func send(text, artifact string) func(*testing.T, *bench) string {
 	return func(t *testing.T, b *bench) string {
-		what := "send-" + text[:4]
+		what, _, _ := strings.Cut("send-"+text, " ")
 		b.space.Create(b.message(what, direct, text).Build())
 		d := b.ended(what)
 		requireArtifact(t, d, artifact)

@@ -26,7 +26,7 @@ const artifactID a2a.ArtifactID = "answer"
 type behaviour func(ctx context.Context, task a2a.TaskInfoProvider, argument int, publish func(a2a.Event) bool)
 
 // behaviours are what the first word of a message's text chooses; js/behaviour.mjs has the same list. "reply" and "throw"
-// make no task, and "ask" goes on with the message that answers it: execute knows them.
+// make no task, "wait" has a gate, and "ask" goes on with the message that answers it: Execute knows them.
 var behaviours = map[string]behaviour{
 	"complete": func(_ context.Context, task a2a.TaskInfoProvider, _ int, publish func(a2a.Event) bool) {
 		finish(task, "42", publish)

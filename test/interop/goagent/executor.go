@@ -13,7 +13,10 @@ import (
 )
 
 // executor works on messages.
-type executor struct{ ledger *ledger }
+type executor struct {
+	ledger *ledger
+	gates  *gates
+}
 
 // Execute implements a2asrv.AgentExecutor.
 func (e *executor) Execute(ctx context.Context, call *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
@@ -43,12 +46,29 @@ func (e *executor) Execute(ctx context.Context, call *a2asrv.ExecutorContext) it
 		if !publish(a2a.NewSubmittedTask(call, call.Message)) {
 			return
 		}
+		if word == "wait" {
+			e.wait(ctx, call, publish)
+			return
+		}
 		behave, known := behaviours[word]
 		if !known {
 			publish(state(call, a2a.TaskStateFailed, fmt.Sprintf("unknown command %q", word)))
 			return
 		}
 		behave(ctx, call, argument, publish)
+	}
+}
+
+// wait works until the task is released or canceled.
+func (e *executor) wait(ctx context.Context, task a2a.TaskInfoProvider, publish func(a2a.Event) bool) {
+	released := e.gates.add(task.TaskInfo().TaskID)
+	if !publish(state(task, a2a.TaskStateWorking, "")) {
+		return
+	}
+	select {
+	case <-released:
+		finish(task, "42", publish)
+	case <-ctx.Done():
 	}
 }
 

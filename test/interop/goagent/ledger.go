@@ -14,7 +14,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 )
 
-// record is what the agent saw and did of one message. The members are those of the finance agent's ledger, and executed.
+// record is what the agent saw and did of one message. The members are those of the finance agent's ledger, and executed and
+// subscribed.
 type record struct {
 	MessageID string `json:"messageId"`
 	Principal string `json:"principal"`
@@ -28,6 +29,8 @@ type record struct {
 	TaskIDs   []a2a.TaskID `json:"taskIds"`
 	Continued int          `json:"continued"`
 	Replied   int          `json:"replied"`
+	// Subscribed counts the streams that were asked for of the tasks that the message made.
+	Subscribed int `json:"subscribed"`
 }
 
 // ledger counts messages for the life of the process, whatever transport they come by.
@@ -59,20 +62,40 @@ func (l *ledger) note(messageID string, change func(*record)) {
 
 // Before implements a2asrv.CallInterceptor: it counts the requests.
 func (l *ledger) Before(ctx context.Context, _ *a2asrv.CallContext, req *a2asrv.Request) (context.Context, any, error) {
-	send, ok := req.Payload.(*a2a.SendMessageRequest)
-	if !ok || send.Message == nil || send.Message.ID == "" {
-		return ctx, nil, nil
+	var err error
+	switch call := req.Payload.(type) {
+	case *a2a.SendMessageRequest:
+		err = l.received(call.Message)
+	case *a2a.SubscribeToTaskRequest:
+		l.subscribed(call.ID)
 	}
-	body, err := json.Marshal(send.Message)
+	return ctx, nil, err
+}
+
+func (l *ledger) received(message *a2a.Message) error {
+	if message == nil || message.ID == "" {
+		return nil
+	}
+	body, err := json.Marshal(message)
 	if err != nil {
-		return ctx, nil, err
+		return err
 	}
-	l.note(send.Message.ID, func(r *record) {
+	l.note(message.ID, func(r *record) {
 		r.Received++
 		l.bodies[r.MessageID][string(body)] = true
 		r.Bodies = len(l.bodies[r.MessageID])
 	})
-	return ctx, nil, nil
+	return nil
+}
+
+func (l *ledger) subscribed(task a2a.TaskID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.records {
+		if slices.Contains(r.TaskIDs, task) {
+			r.Subscribed++
+		}
+	}
 }
 
 // ServeHTTP writes the records in the order in which their messages were first seen.

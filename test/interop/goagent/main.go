@@ -20,6 +20,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2agrpc/v1"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"github.com/a2aproject/a2a-go/v2/a2asrv/push"
 	"github.com/a2aproject/a2a-go/v2/a2asrv/taskstore"
 	"google.golang.org/grpc"
 )
@@ -54,9 +55,10 @@ func run(ctx context.Context, listen, addressFile string) error {
 		return errors.Join(err, web.Close())
 	}
 	ledger := newLedger()
-	handler := newHandler(ledger)
+	gates := newGates()
+	handler := newHandler(&executor{ledger, gates})
 	url := "http://" + web.Addr().String()
-	httpServer := &http.Server{Handler: routes(handler, ledger, card(url, "http://"+calls.Addr().String())), ReadHeaderTimeout: headerTimeout}
+	httpServer := &http.Server{Handler: routes(handler, ledger, gates, card(url, "http://"+calls.Addr().String())), ReadHeaderTimeout: headerTimeout}
 	grpcServer := grpc.NewServer()
 	a2agrpc.NewHandler(handler).RegisterWith(grpcServer)
 	if err := announce(url, addressFile); err != nil {
@@ -73,21 +75,23 @@ func run(ctx context.Context, listen, addressFile string) error {
 	return errors.Join(err, httpServer.Close())
 }
 
-// newHandler is the SDK's own, with one thing that it needs: without an authenticator its task store lists nothing to
-// callers who are not authenticated.
-func newHandler(ledger *ledger) a2asrv.RequestHandler {
+// newHandler is the SDK's own, with two things that it needs: without an authenticator its task store lists nothing to
+// callers who are not authenticated, and without leave its sender pushes into no private network.
+func newHandler(e *executor) a2asrv.RequestHandler {
 	anyone := func(context.Context) (string, error) { return "anyone", nil }
-	return a2asrv.NewHandler(&executor{ledger},
+	return a2asrv.NewHandler(e,
 		a2asrv.WithTaskStore(taskstore.NewInMemory(&taskstore.InMemoryStoreConfig{Authenticator: anyone})),
-		a2asrv.WithCallInterceptors(ledger))
+		a2asrv.WithPushNotifications(push.NewInMemoryStore(), push.NewHTTPPushSender(&push.HTTPSenderConfig{AllowPrivateNetworks: true})),
+		a2asrv.WithCallInterceptors(e.ledger))
 }
 
-func routes(handler a2asrv.RequestHandler, ledger *ledger, card *a2a.AgentCard) http.Handler {
+func routes(handler a2asrv.RequestHandler, ledger *ledger, gates *gates, card *a2a.AgentCard) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/a2a", a2asrv.NewJSONRPCHandler(handler))
 	mux.Handle("/rest/", http.StripPrefix("/rest", a2asrv.NewRESTHandler(handler)))
 	mux.Handle(a2asrv.WellKnownAgentCardPath, a2asrv.NewStaticAgentCardHandler(card))
 	mux.Handle("GET /admin/ledger", ledger)
+	mux.Handle("POST /admin/release/{task}", gates)
 	return mux
 }
 
@@ -99,7 +103,7 @@ func card(url, grpcURL string) *a2a.AgentCard {
 			a2a.NewAgentInterface(url+"/rest", a2a.TransportProtocolHTTPJSON),
 			a2a.NewAgentInterface(grpcURL, a2a.TransportProtocolGRPC),
 		},
-		Capabilities:      a2a.AgentCapabilities{Streaming: true},
+		Capabilities:      a2a.AgentCapabilities{Streaming: true, PushNotifications: true},
 		DefaultInputModes: []string{"text/plain"}, DefaultOutputModes: []string{"text/plain"},
 		Skills: []a2a.AgentSkill{{ID: "do", Name: "Do", Description: "Does as told.", Tags: []string{"test"}}},
 	}

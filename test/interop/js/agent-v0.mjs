@@ -47,17 +47,20 @@ const card = (url) => ({
   name: 'Interop agent (JavaScript, A2A 0.3)', description: 'Does what its messages say.', version: '1.0.0', protocolVersion: '0.3.0',
   url: `${url}/a2a`, preferredTransport: 'JSONRPC',
   additionalInterfaces: [{ url: `${url}/a2a`, transport: 'JSONRPC' }, { url: `${url}/rest`, transport: 'HTTP+JSON' }],
-  capabilities: { streaming: true, pushNotifications: false },
+  capabilities: { streaming: true, pushNotifications: true },
   defaultInputModes: ['text/plain'], defaultOutputModes: ['text/plain'],
   skills: [{ id: 'do', name: 'Do', description: 'Does as told.', tags: ['test'], examples: ['complete'] }],
 });
 
 await serve((app, url) => {
   const ledger = new Ledger();
-  const requestHandler = new DefaultRequestHandler(card(url), new InMemoryTaskStore(), new Executor(ledger, dialect));
+  const executor = new Executor(ledger, dialect);
+  // With pushNotifications in its card the SDK brings a store and a sender of its own.
+  const requestHandler = new DefaultRequestHandler(card(url), new InMemoryTaskStore(), executor);
   const userBuilder = UserBuilder.noAuthentication;
   app.use(`/${AGENT_CARD_PATH}`, agentCardHandler({ agentCardProvider: requestHandler }));
   app.use('/a2a', ledger.watch, jsonRpcHandler({ requestHandler, userBuilder }));
   app.use('/rest', ledger.watch, restHandler({ requestHandler, userBuilder }));
   app.get('/admin/ledger', ledger.show);
+  app.post('/admin/release/:taskId', executor.release);
 });

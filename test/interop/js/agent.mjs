@@ -61,7 +61,7 @@ const interfaceAt = (url, protocolBinding) => ({ url, protocolBinding, protocolV
 const card = (url) => ({
   name: 'Interop agent (JavaScript)', description: 'Does what its messages say.', version: '1.0.0', provider: undefined,
   supportedInterfaces: [interfaceAt(`${url}/a2a`, 'JSONRPC'), interfaceAt(`${url}/rest`, 'HTTP+JSON')],
-  capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: false, extensions: [] },
+  capabilities: { streaming: true, pushNotifications: true, extendedAgentCard: false, extensions: [] },
   defaultInputModes: ['text/plain'], defaultOutputModes: ['text/plain'],
   skills: [{ id: 'do', name: 'Do', description: 'Does as told.', tags: ['test'], examples: ['complete'], inputModes: [], outputModes: [], securityRequirements: [] }],
   securitySchemes: {}, securityRequirements: [], signatures: [],
@@ -69,10 +69,13 @@ const card = (url) => ({
 
 await serve((app, url) => {
   const ledger = new Ledger();
-  const requestHandler = new DefaultRequestHandler(card(url), new InMemoryTaskStore(), new Executor(ledger, dialect));
+  const executor = new Executor(ledger, dialect);
+  // With pushNotifications in its card the SDK brings a store and a sender of its own.
+  const requestHandler = new DefaultRequestHandler(card(url), new InMemoryTaskStore(), executor);
   const userBuilder = UserBuilder.noAuthentication;
   app.use(`/${AGENT_CARD_PATH}`, agentCardHandler({ agentCardProvider: requestHandler }));
   app.use('/a2a', ledger.watch, jsonRpcHandler({ requestHandler, userBuilder }));
   app.use('/rest', ledger.watch, restHandler({ requestHandler, userBuilder }));
   app.get('/admin/ledger', ledger.show);
+  app.post('/admin/release/:taskId', executor.release);
 });

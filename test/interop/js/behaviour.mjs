@@ -6,6 +6,7 @@
 //
 //   complete     an artifact at once, and the end
 //   work MS      the same after so many milliseconds of work, unless it is canceled
+//   wait         the same after POST /admin/release/TASK, unless it is canceled
 //   ask          a question; the message that answers it completes the task
 //   refuse       the task is rejected
 //   reply        a message, and no task
@@ -18,9 +19,9 @@ const chunkPause = 100; // ms
 
 /**
  * Yields what is to be published, in order: {reply}, {state, text} or {artifact: {text, append, last}}.
- * It ends early, without a word, when the signal aborts.
+ * It ends early, without a word, when the signal aborts. released is a promise for the end of a wait.
  */
-export async function* behave(text, isAnswer, signal) {
+export async function* behave(text, isAnswer, signal, released) {
   if (isAnswer) {
     yield* result(`The answer is: ${text}`);
     return;
@@ -33,6 +34,11 @@ export async function* behave(text, isAnswer, signal) {
     case 'work':
       yield { state: 'working' };
       if (await pause(Number(argument), signal)) yield* result('42');
+      return;
+    case 'wait':
+      yield { state: 'working' };
+      await released;
+      if (!signal.aborted) yield* result('42');
       return;
     case 'ask':
       yield { state: 'input-required', text: 'Which month?' };

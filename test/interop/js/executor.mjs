@@ -8,7 +8,7 @@ import { behave } from './behaviour.mjs';
 export class Executor {
   #ledger;
   #dialect;
-  #running = new Map(); // taskId → {controller, contextId}, for the life of the process
+  #running = new Map(); // taskId → {controller, contextId, release}, for the life of the process
 
   /** A dialect says things in a version's words: textOf(message), and submit, resume, publish and end on a bus. */
   constructor(ledger, dialect) {
@@ -18,11 +18,13 @@ export class Executor {
 
   async execute(call, bus) {
     const controller = new AbortController();
-    this.#running.set(call.taskId, { controller, contextId: call.contextId });
+    let release;
+    const released = new Promise((resolve) => { release = resolve; });
+    this.#running.set(call.taskId, { controller, contextId: call.contextId, release });
     this.#ledger.executed(call.userMessage.messageId);
     let begun = false;
     try {
-      for await (const step of behave(this.#dialect.textOf(call.userMessage), call.task !== undefined, controller.signal)) {
+      for await (const step of behave(this.#dialect.textOf(call.userMessage), call.task !== undefined, controller.signal, released)) {
         if (!begun) this.#begin(call, bus, step);
         begun = true;
         this.#dialect.publish(call, bus, step);
@@ -48,9 +50,17 @@ export class Executor {
   }
 
   async cancelTask(taskId, bus) {
-    const { controller, contextId } = this.#running.get(taskId);
+    const { controller, contextId, release } = this.#running.get(taskId);
     controller.abort();
+    release();
     this.#dialect.publish({ taskId, contextId }, bus, { state: 'canceled' });
     this.#dialect.end(bus);
   }
+
+  /** Express handler that ends the wait of the task in the path. */
+  release = (req, res) => {
+    const task = this.#running.get(req.params.taskId);
+    task?.release();
+    res.sendStatus(task ? 204 : 404);
+  };
 }

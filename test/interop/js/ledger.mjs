@@ -2,7 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What the agent saw and did of each message: GET /admin/ledger. The members are those of the finance agent's
-// ledger, and executed.
+// ledger, and executed and subscribed.
+
+// How a stream of a task is asked for: HTTP+JSON's path, and JSON-RPC's methods in A2A 1.0 and 0.3.
+const subscription = /\/tasks\/([^/:]+):subscribe$/;
+const subscribes = new Set(['SubscribeToTask', 'tasks/resubscribe']);
 
 export class Ledger {
   #records = new Map();
@@ -10,7 +14,7 @@ export class Ledger {
   #record(messageId) {
     let r = this.#records.get(messageId);
     if (!r) {
-      r = { messageId, principal: '', received: 0, executed: 0, accepted: 0, taskIds: [], continued: 0, replied: 0, bodies: new Set() };
+      r = { messageId, principal: '', received: 0, executed: 0, accepted: 0, taskIds: [], continued: 0, replied: 0, subscribed: 0, bodies: new Set() };
       this.#records.set(messageId, r);
     }
     return r;
@@ -32,8 +36,17 @@ export class Ledger {
   /** The message was answered without a task. */
   replied(messageId) { this.#record(messageId).replied++; }
 
-  /** Express middleware that counts the requests which carry a message. It reads along and leaves the body to the SDK. */
+  #subscribed(taskId) {
+    for (const r of this.#records.values()) if (r.taskIds.includes(taskId)) r.subscribed++;
+  }
+
+  /**
+   * Express middleware that counts the requests which carry a message, and those which open a stream of a task. It reads
+   * along and leaves the body to the SDK.
+   */
   watch = (req, _res, next) => {
+    const [, taskId] = req.path.match(subscription) ?? [];
+    if (taskId) this.#subscribed(taskId);
     const body = [];
     req.on('data', (chunk) => body.push(chunk));
     req.on('end', () => this.#received(Buffer.concat(body).toString()));
@@ -41,13 +54,14 @@ export class Ledger {
   };
 
   #received(body) {
-    let message;
+    let request;
     try {
-      const request = JSON.parse(body);
-      message = (request.params ?? request).message;
+      request = JSON.parse(body);
     } catch {
       return; // the SDK will say so
     }
+    if (subscribes.has(request.method)) this.#subscribed(request.params?.id);
+    const { message } = request.params ?? request;
     if (!message?.messageId) return;
     const r = this.#record(message.messageId);
     r.received++;
