@@ -12,6 +12,8 @@ const (
 	// shortValue is how long a value may always be, in bytes of JSON: longer than all that is kept of a text that is no
 	// artifact.
 	shortValue = maxReply + 64
+	// mostElements is how many artifacts of a task are kept, and parts of an artifact.
+	mostElements = 4096
 	// longestName is how much of a member's name is compared.
 	longestName = 64
 )
@@ -195,7 +197,7 @@ func (s *sieve) begin(c byte) {
 
 // leaves reports whether the next element of an array is left out.
 func (s *sieve) leaves(array *frame) bool {
-	return array.droppable() && len(s.out) > s.limit/2
+	return array.droppable() && (array.kept == mostElements || len(s.out) > s.limit/2)
 }
 
 // room is how long the next value may be. The content of a history is never used.
