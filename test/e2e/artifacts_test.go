@@ -52,7 +52,7 @@ func lengthyAgent(t *testing.T, atOnce bool, artifacts func(io.Writer)) string {
 			artifacts(w)
 			_, _ = io.WriteString(w, `]}}`)
 		} else {
-			_, _ = io.WriteString(w, `WORKING"}}}`)
+			_, _ = io.WriteString(w, `WORKING"}}}}`)
 		}
 		if call.Method == "SendMessage" && atOnce {
 			_, _ = io.WriteString(w, `}`)
