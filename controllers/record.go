@@ -19,6 +19,7 @@ import (
 	"github.com/delegation-dev/delegation-operator/internal/artifact"
 	"github.com/delegation-dev/delegation-operator/internal/metrics"
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
+	"github.com/delegation-dev/delegation-operator/internal/remote"
 )
 
 // maxNote is the API server's limit for the note of an Event, in bytes.
@@ -35,12 +36,14 @@ func (r *DelegationReconciler) record(ctx context.Context, s *scope, a outbox.Re
 		}
 	}
 	d.Status = a.Status
-	if len(a.Artifacts) > 0 {
-		placed, err := r.store(ctx, d, a.Artifacts)
+	if len(a.Artifacts)+a.MoreArtifacts > 0 {
+		plan := artifact.Place(artifactsName(d.Name), a.Artifacts)
+		placed, err := r.store(ctx, d, plan)
 		if err != nil {
 			return err
 		}
 		d.Status.Artifacts = placed
+		d.Status.OmittedArtifacts = omissions(s.agent.client, d, plan.Unlisted+a.MoreArtifacts)
 	}
 	if err := r.Client.Status().Update(ctx, d); err != nil {
 		return err
@@ -58,12 +61,28 @@ func (r *DelegationReconciler) record(ctx context.Context, s *scope, a outbox.Re
 	return nil
 }
 
+// omissions says what of the listed artifacts, and of as many that are not, the agent alone has; nil where that is none.
+func omissions(agent *remote.Client, d *v1alpha1.Delegation, unlisted int) *v1alpha1.OmittedArtifacts {
+	out := &v1alpha1.OmittedArtifacts{Unlisted: int64(unlisted)}
+	for _, a := range d.Status.Artifacts {
+		if a.Truncated {
+			out.Truncated++
+		}
+	}
+	if out.Truncated == 0 && out.Unlisted == 0 {
+		return nil
+	}
+	if agent != nil {
+		out.Fetch = agent.HowToGet(d.Status.TaskID)
+	}
+	return out
+}
+
 // store keeps artifacts in a ConfigMap that the Delegation owns. A ConfigMap of that name that is somebody else's is left
 // alone, and a namespace that is going takes none; the artifacts are then marked truncated.
-func (r *DelegationReconciler) store(ctx context.Context, d *v1alpha1.Delegation, artifacts []outbox.Artifact) ([]v1alpha1.ArtifactStatus, error) {
+func (r *DelegationReconciler) store(ctx context.Context, d *v1alpha1.Delegation, plan *artifact.Plan) ([]v1alpha1.ArtifactStatus, error) {
 	cm := &corev1.ConfigMap{}
 	cm.Namespace, cm.Name = d.Namespace, artifactsName(d.Name)
-	plan := artifact.Place(cm.Name, artifacts)
 	switch {
 	case d.Spec.Output.Store == v1alpha1.OutputNone:
 		return plan.Described(), nil

@@ -99,6 +99,11 @@ type DelegationStatus struct {
 	// +listType=map
 	// +listMapKey=artifactId
 	Artifacts []ArtifactStatus `json:"artifacts,omitempty"`
+	// OmittedArtifacts says what of the task's artifacts only the agent has. It is not there where all of them are listed
+	// and none is truncated.
+	//
+	// +optional
+	OmittedArtifacts *OmittedArtifacts `json:"omittedArtifacts,omitempty"`
 	// StartTime is when the agent was first known to have the message.
 	//
 	// +optional
@@ -153,6 +158,23 @@ type ResolutionStatus struct {
 	Attempt int32 `json:"attempt"`
 }
 
+// OmittedArtifacts says what of a task's artifacts only the agent has, and how to ask for it.
+type OmittedArtifacts struct {
+	// Truncated is how many of the listed artifacts are marked truncated.
+	//
+	// +optional
+	Truncated int32 `json:"truncated,omitempty"`
+	// Unlisted is how many artifacts there are besides, at least.
+	//
+	// +optional
+	Unlisted int64 `json:"unlisted,omitempty"`
+	// Fetch is the request that the agent answers with the whole task: method, URL and body. Credentials come on top, and
+	// over JSON-RPC and HTTP+JSON the header A2A-Version: 1.0 for an agent of that version.
+	//
+	// +optional
+	Fetch string `json:"fetch,omitempty"`
+}
+
 // ArtifactStatus describes one artifact and where its content is. A small text is in the status itself, a larger one in
 // a ConfigMap that the Delegation owns, and one too large for either is marked truncated: ask the agent for the task.
 type ArtifactStatus struct {
@@ -167,11 +189,11 @@ type ArtifactStatus struct {
 	// +optional
 	// +listType=atomic
 	MediaTypes []string `json:"mediaTypes,omitempty"`
-	// Size of its content in bytes.
+	// Size of its content in bytes; absent also where it is not known.
 	//
 	// +optional
 	Size int64 `json:"size,omitempty"`
-	// Digest is the SHA-256 of its content.
+	// Digest is the SHA-256 of its content; absent also where it is not known.
 	//
 	// +optional
 	Digest string `json:"digest,omitempty"`

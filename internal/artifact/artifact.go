@@ -38,6 +38,8 @@ const (
 type Plan struct {
 	// Status describes the artifacts.
 	Status []v1alpha1.ArtifactStatus
+	// Unlisted is how many artifacts the status does not describe.
+	Unlisted int
 	// Text and Binary are the content of the ConfigMap by key; both are empty where none is needed.
 	Text   map[string]string
 	Binary map[string][]byte
@@ -72,16 +74,20 @@ func (p *Plan) Truncated() []v1alpha1.ArtifactStatus {
 // 1.0, section 4.1.7: an artifactId is unique within a task).
 func Place(name string, artifacts []outbox.Artifact) *Plan {
 	p := &Plan{Text: map[string]string{}, Binary: map[string][]byte{}}
-	for _, a := range unique(artifacts) {
+	all := unique(artifacts)
+	for _, a := range all {
 		st, content, text := describe(a)
 		size := encoded(st) + encoded(v1alpha1.KeyReference{Name: name, Key: p.key(a)})
 		if len(p.Status) == MaxListed || p.described+size > MaxDescribed {
 			break
 		}
 		p.described += size
-		p.keep(name, a, &st, content, text)
+		if !st.Truncated {
+			p.keep(name, a, &st, content, text)
+		}
 		p.Status = append(p.Status, st)
 	}
+	p.Unlisted = len(all) - len(p.Status)
 	return p
 }
 
@@ -113,11 +119,46 @@ func describe(a outbox.Artifact) (st v1alpha1.ArtifactStatus, content []byte, te
 		text = text && part.Text && utf8.Valid(part.Content)
 		content = append(content, part.Content...)
 	}
+	if truncated(a) {
+		st.Truncated = true
+		st.Size, st.Digest = known(a)
+		return st, nil, false
+	}
 	if len(content) > 0 {
 		sum := sha256.Sum256(content)
 		st.Size, st.Digest = int64(len(content)), "sha256:"+hex.EncodeToString(sum[:])
 	}
 	return st, content, text
+}
+
+// truncated reports whether there is not all of an artifact's content.
+func truncated(a outbox.Artifact) bool {
+	return a.Incomplete || slices.ContainsFunc(a.Parts, func(p outbox.ArtifactPart) bool { return p.Omitted != nil })
+}
+
+// known returns size and digest of a content that is not there as a whole; zero and empty where they can't be known.
+func known(a outbox.Artifact) (size int64, digest string) {
+	if a.Incomplete {
+		return 0, ""
+	}
+	pieces := 0
+	for _, p := range a.Parts {
+		switch {
+		case p.Omitted == nil && len(p.Content) == 0:
+			continue
+		case p.Omitted == nil:
+			size += int64(len(p.Content))
+		case p.Omitted.Digest == "":
+			return 0, ""
+		default:
+			size, digest = size+p.Omitted.Size, p.Omitted.Digest
+		}
+		pieces++
+	}
+	if pieces > 1 {
+		digest = ""
+	}
+	return size, digest
 }
 
 // keep finds a place for the content.

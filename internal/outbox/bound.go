@@ -158,7 +158,7 @@ func (c *decision) apply(s *draft, t *Task) Action {
 	s.set(phase, c.reasonOf(phase), describe(t))
 	action := c.settle(s, Follow{TaskID: t.ID})
 	if record, ok := action.(Record); ok && t.State.Terminal() {
-		record.Artifacts = t.Artifacts
+		record.Artifacts, record.MoreArtifacts = t.Artifacts, t.MoreArtifacts
 		return record
 	}
 	return action

@@ -69,6 +69,8 @@ type Task struct {
 	History []string
 	// Artifacts are the task's results.
 	Artifacts []Artifact
+	// MoreArtifacts is how many there are besides, at least, of which nothing is known.
+	MoreArtifacts int
 }
 
 // Artifact is one result of a task.
@@ -77,6 +79,8 @@ type Artifact struct {
 	Name string
 	// Parts are its contents in order.
 	Parts []ArtifactPart
+	// Incomplete says that there are more parts, of which nothing is known.
+	Incomplete bool
 }
 
 // ArtifactPart is one piece of an artifact: content or the URL of it.
@@ -87,6 +91,15 @@ type ArtifactPart struct {
 	Text    bool
 	Content []byte
 	URL     string
+	// Omitted describes content that was too large to be kept; nil where there is none but Content.
+	Omitted *Omission
+}
+
+// Omission describes content that only the agent has.
+type Omission struct {
+	// Size in bytes and Digest of the content, as sha256 and its hexadecimal form; zero and empty where they are not known.
+	Size   int64
+	Digest string
 }
 
 // Query says which message a lookup searches for.

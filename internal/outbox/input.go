@@ -120,6 +120,8 @@ type Record struct {
 	Status v1alpha1.DelegationStatus
 	// Artifacts are to be stored before the status is written.
 	Artifacts []Artifact
+	// MoreArtifacts is how many there are besides, at least, of which nothing is known.
+	MoreArtifacts int
 	// Settles says that the write holds all that the Result proved, which may be forgotten after it. Other results are
 	// kept: the pace of further calls depends on them.
 	Settles bool

@@ -103,6 +103,26 @@ func (c *Client) Get(ctx context.Context, taskID string) outbox.Exchange {
 	return c.about(ctx, taskID, outbox.CallGet, &a2a.GetTaskRequest{Tenant: c.tenant, ID: a2a.TaskID(taskID), HistoryLength: &length})
 }
 
+// maxHowToGet bounds what HowToGet says, in bytes.
+const maxHowToGet = 8 << 10
+
+// HowToGet is the request that Get makes, for people who want to make it by hand: method, URL and body as JSON, without
+// credentials and with the id 1 where the binding has ids. It is empty where there is no such request, or one of over 8 KiB.
+func (c *Client) HowToGet(taskID string) string {
+	p, err := c.binding.encode(outbox.CallGet, &a2a.GetTaskRequest{Tenant: c.tenant, ID: a2a.TaskID(taskID)})
+	if err != nil {
+		return ""
+	}
+	text := p.method + " " + p.url.String()
+	if body := p.readable(); len(body) > 0 {
+		text += " " + string(body)
+	}
+	if len(text) > maxHowToGet {
+		return ""
+	}
+	return text
+}
+
 // Cancel asks to cancel a task (A2A 1.0, section 3.1.5). Accepted comes with the task as it is now, which need not be
 // canceled yet; Refused with reason TaskNotCancelable says that it has ended, and comes with it where the agent shows it;
 // Absent, that the agent does not have it. Ambiguous with reason TaskNotCancelable says that the agent does not cancel a

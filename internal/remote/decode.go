@@ -32,14 +32,20 @@ func decodeTask(raw json.RawMessage) *a2a.Task {
 	}
 	for _, a := range elements(o["artifacts"]) {
 		if artifact := object(a); artifact != nil {
-			task.Artifacts = append(task.Artifacts, &a2a.Artifact{
-				ID:    a2a.ArtifactID(artifact.text("artifactId")),
-				Name:  artifact.text("name"),
-				Parts: decodeParts(artifact["parts"]),
-			})
+			task.Artifacts = append(task.Artifacts, decodeArtifact(artifact))
 		}
 	}
+	task.Metadata = o.omissions()
 	return task
+}
+
+func decodeArtifact(o lax) *a2a.Artifact {
+	return &a2a.Artifact{
+		ID:       a2a.ArtifactID(o.text("artifactId")),
+		Name:     o.text("name"),
+		Parts:    decodeParts(o["parts"]),
+		Metadata: o.omissions(),
+	}
 }
 
 // decodeState reads a state by its name, or by the number that the JSON of protocol buffers allows. One that has no name
@@ -93,7 +99,7 @@ func decodeParts(raw json.RawMessage) a2a.ContentParts {
 // decodePart reads a Part (A2A 1.0, section 4.1.6). Data keeps its bytes, since a float64 would change long numbers. One
 // of an unknown kind is kept whole, as data.
 func decodePart(raw json.RawMessage, o lax) *a2a.Part {
-	part := &a2a.Part{Filename: o.text("filename"), MediaType: o.text("mediaType")}
+	part := &a2a.Part{Filename: o.text("filename"), MediaType: o.text("mediaType"), Metadata: o.omissions()}
 	_, hasData := o["data"]
 	var text string
 	switch {
@@ -103,6 +109,8 @@ func decodePart(raw json.RawMessage, o lax) *a2a.Part {
 		part.Content = a2a.Data{Value: o["data"]}
 	case o.text("url") != "":
 		part.Content = a2a.URL(o.text("url"))
+	case part.Metadata != nil:
+		part.Content = a2a.Raw(nil)
 	default:
 		if content, ok := decodeBase64(o.text("raw")); ok && o.has("raw") {
 			part.Content = a2a.Raw(content)

@@ -33,7 +33,7 @@ func modernTask(o lax) map[string]any {
 	if message := object(status["message"]); message != nil {
 		out["message"] = modernMessage(message)
 	}
-	task := o.pick("id", "contextId")
+	task := o.pick("id", "contextId", omitted)
 	task["status"] = out
 	task["history"] = translate(o["history"], modernMessage)
 	task["artifacts"] = translate(o["artifacts"], modernArtifact)
@@ -56,7 +56,7 @@ func modernMessage(o lax) map[string]any {
 }
 
 func modernArtifact(o lax) map[string]any {
-	artifact := o.pick("artifactId", "name")
+	artifact := o.pick("artifactId", "name", omitted)
 	artifact["parts"] = translate(o["parts"], modernPart)
 	return artifact
 }
@@ -69,20 +69,25 @@ func modernPart(o lax) map[string]any {
 	is := func(name string, like bool) bool { return like && (kind == name || !o.has("kind")) }
 	switch {
 	case is("text", o.isText("text")):
-		return o.pick("text")
+		return o.pick("text", omitted)
 	case is("file", file.isText("uri") || file.isText("bytes")):
 		if part := modernFile(file); part != nil {
 			return part
 		}
 	case is("data", hasData):
-		return map[string]any{"data": modernData(o)}
+		part := o.pick(omitted)
+		part["data"] = modernData(o)
+		return part
 	}
-	return map[string]any{"data": o}
+	part := o.pick(omitted)
+	part["data"] = o
+	return part
 }
 
 // modernFile translates the file of a FilePart; nil where its bytes are none.
 func modernFile(file lax) map[string]any {
-	part := map[string]any{"filename": file.text("name"), "mediaType": file.text("mimeType")}
+	part := file.pick(omitted)
+	part["filename"], part["mediaType"] = file.text("name"), file.text("mimeType")
 	if file.text("uri") != "" {
 		part["url"] = file["uri"]
 		return part

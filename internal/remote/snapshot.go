@@ -42,6 +42,8 @@ func Snapshot(t *a2a.Task) outbox.Task {
 		}
 	}
 	s.Artifacts = artifacts(t.Artifacts)
+	om, _ := omissionOf(t.Metadata)
+	s.MoreArtifacts = om.Elements
 	return s
 }
 
@@ -70,6 +72,9 @@ func artifacts(list []*a2a.Artifact) []outbox.Artifact {
 			place[id] = at
 			kept = append(kept, outbox.Artifact{ID: id, Name: cut(oneLine(a.Name), maxName)})
 		}
+		if _, cut := omissionOf(a.Metadata); cut {
+			kept[at].Incomplete = true
+		}
 		for _, p := range a.Parts {
 			if p != nil {
 				kept[at].Parts = append(kept[at].Parts, artifactPart(p))
@@ -91,6 +96,9 @@ func artifactPart(p *a2a.Part) outbox.ArtifactPart {
 		kind, out.Text, out.Content = "application/octet-stream", isText(p.MediaType) && utf8.Valid(c), c
 	case a2a.URL:
 		out.URL = cut(oneLine(string(c)), maxURL)
+	}
+	if om, cut := omissionOf(p.Metadata); cut {
+		out.Content, out.Omitted = nil, &outbox.Omission{Size: om.Size, Digest: om.Digest}
 	}
 	if out.MediaType == "" {
 		out.MediaType = kind

@@ -4,11 +4,11 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -45,6 +45,17 @@ type parcel struct {
 	notAfter time.Time
 	// idempotent requests may be made again after they were written.
 	idempotent bool
+}
+
+// readable is the body as JSON that is the same for the same request.
+func (p parcel) readable() []byte {
+	switch {
+	case p.plain != nil:
+		return p.plain
+	case p.id != "":
+		return bytes.Replace(p.body, encodeData(p.id), []byte(`"1"`), 1)
+	}
+	return p.body
 }
 
 // evidence is what one exchange showed.
@@ -202,15 +213,15 @@ func secretsOf(value string) []string {
 	return secrets
 }
 
-// read takes the response as far as it comes, at most limit bytes of it after decompression.
+// read takes the response as far as it comes, within the limit.
 func (ev *evidence) read(ctx context.Context, resp *http.Response, limit int64) {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		// Its body is the connection, which has no end.
 		return
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	body, err := readBody(resp.Body, limit)
 	switch {
-	case int64(len(body)) > limit:
+	case errors.Is(err, errTooLarge):
 		ev.gap = ReasonResponseTooLarge
 	case err == nil:
 		ev.body, ev.trailer = body, resp.Trailer

@@ -96,6 +96,20 @@ func (p *Process) Signal(s syscall.Signal) {
 	}
 }
 
+// PeakMemory returns the most memory that the process has had resident so far, in bytes. Where the system does not tell, it
+// skips the test.
+func (p *Process) PeakMemory() int64 {
+	p.t.Helper()
+	peak, err := peakMemory(p.cmd.Process.Pid)
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		p.t.Skip("this system does not tell the memory of a process")
+	case err != nil:
+		p.t.Fatal(err)
+	}
+	return peak
+}
+
 // Pause stops the process with SIGSTOP and returns once none of its threads runs any more: kill(2) returns before that, and
 // a thread that is on a processor meanwhile may do a lot.
 func (p *Process) Pause() {

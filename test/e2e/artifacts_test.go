@@ -1,0 +1,174 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/test/harness"
+)
+
+const (
+	// large is the size of an artifact that no limit lets through.
+	large = 20 << 20
+	// mostGrowth is how much more memory the manager may take for it.
+	mostGrowth = 96 << 20
+)
+
+// lengthyAgent is an agent without a card whose task has these artifacts. Its answer to SendMessage is the ended task where
+// atOnce says so; else that comes with GetTask.
+func lengthyAgent(t *testing.T, atOnce bool, artifacts func(io.Writer)) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var call struct{ ID, Method string }
+		if json.NewDecoder(r.Body).Decode(&call) != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%q,"result":`, call.ID)
+		if call.Method == "SendMessage" {
+			_, _ = io.WriteString(w, `{"task":`)
+		}
+		_, _ = io.WriteString(w, `{"id":"t-1","contextId":"c-1","status":{"state":"TASK_STATE_`)
+		if call.Method == "GetTask" || atOnce {
+			_, _ = io.WriteString(w, `COMPLETED"},"artifacts":[`)
+			artifacts(w)
+			_, _ = io.WriteString(w, `]}}`)
+		} else {
+			_, _ = io.WriteString(w, `WORKING"}}}}`)
+		}
+		if call.Method == "SendMessage" && atOnce {
+			_, _ = io.WriteString(w, `}`)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func oneLarge(w io.Writer) {
+	_, _ = io.WriteString(w, `{"artifactId":"small","parts":[{"text":"42"}]},{"artifactId":"large","name":"ledger.csv","parts":[{"text":"`)
+	block := strings.Repeat("x", 64<<10)
+	for range large / len(block) {
+		_, _ = io.WriteString(w, block)
+	}
+	_, _ = io.WriteString(w, `"}]}`)
+}
+
+func aThousand(w io.Writer) {
+	block := strings.Repeat("x", 20<<10)
+	for i := range 1000 {
+		if i > 0 {
+			_, _ = io.WriteString(w, ",")
+		}
+		_, _ = fmt.Fprintf(w, `{"artifactId":"a-%d","parts":[{"text":%q}]}`, i, block)
+	}
+}
+
+// sdkLarge is the answer of an agent on the SDK with such an artifact.
+func sdkLarge(call *a2asrv.ExecutorContext) a2a.Event {
+	task := a2a.NewSubmittedTask(call, call.Message)
+	task.Status.State = a2a.TaskStateCompleted
+	task.Artifacts = []*a2a.Artifact{
+		{ID: "small", Parts: a2a.ContentParts{a2a.NewTextPart("42")}},
+		{ID: "large", Name: "ledger.csv", Parts: a2a.ContentParts{a2a.NewTextPart(strings.Repeat("x", large))}},
+	}
+	return task
+}
+
+// A task of any size comes to its end, the status says what was cut, and the manager stays as large as it was.
+func TestLargeResults(t *testing.T) {
+	t.Parallel()
+	s := cluster.Space(t)
+	sum := sha256.Sum256([]byte(strings.Repeat("x", large)))
+	digest := "sha256:" + hex.EncodeToString(sum[:])
+	cases := []struct {
+		name      string
+		url       string
+		hand      bool
+		truncated int32
+		unlisted  int64
+	}{
+		{"get", lengthyAgent(t, false, oneLarge), true, 1, 0},
+		{"send", lengthyAgent(t, true, oneLarge), true, 1, 0},
+		{"thousand", lengthyAgent(t, false, aThousand), true, 55, 900},
+		{"sdk", harness.StartInstantAgent(t, sdkLarge), false, 1, 0},
+	}
+	manager := s.StartManager()
+	s.Create(s.RemoteAgent(harness.StartInstantAgent(t, harness.AnswerCompletedTask)).Build(), s.Delegation("first").Build())
+	s.AwaitPhase("first", v1alpha1.PhaseCompleted)
+	before := manager.PeakMemory()
+	for _, c := range cases {
+		ra := s.RemoteAgent(c.url)
+		if c.hand {
+			ra.Endpoint(c.url)
+		}
+		agent := ra.Build()
+		agent.Name = c.name
+		s.Create(agent, s.Delegation(c.name).Agent(c.name).Build())
+		got := s.AwaitPhase(c.name, v1alpha1.PhaseCompleted).Status
+		cut := got.OmittedArtifacts
+		if cut == nil || cut.Truncated != c.truncated || cut.Unlisted != c.unlisted || !strings.Contains(cut.Fetch, got.TaskID) {
+			t.Errorf("%s: omitted %+v, want %d and %d, and how to fetch %s", c.name, cut, c.truncated, c.unlisted, got.TaskID)
+		}
+		if c.unlisted > 0 {
+			continue
+		}
+		if a := got.Artifacts; len(a) != 2 || a[0].Text != "42" || a[0].Truncated || !a[1].Truncated || a[1].Size != large || a[1].Digest != digest {
+			t.Errorf("%s: artifacts %+v", c.name, a)
+		}
+	}
+	after := manager.PeakMemory()
+	t.Logf("the manager had %d MiB at most before, and %d MiB after", before>>20, after>>20)
+	if after-before > mostGrowth {
+		t.Errorf("the manager grew by %d MiB", (after-before)>>20)
+	}
+}
+
+// What a quota refuses to keep is truncated: the task has ended, and the Delegation with it.
+func TestQuotaRefusesArtifacts(t *testing.T) {
+	t.Parallel()
+	s := cluster.Space(t)
+	const count = "count/configmaps"
+	quota := &corev1.ResourceQuota{}
+	quota.Namespace, quota.Name = s.Namespace, "no-configmaps"
+	quota.Spec.Hard = corev1.ResourceList{count: resource.MustParse("0")}
+	s.Create(quota)
+	// No controller counts here. The API server admits by the status.
+	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: corev1.ResourceList{count: resource.MustParse("0")}}
+	if err := s.Client.Status().Update(t.Context(), quota); err != nil {
+		t.Fatal(err)
+	}
+	url := lengthyAgent(t, false, func(w io.Writer) {
+		_, _ = fmt.Fprintf(w, `{"artifactId":"small","parts":[{"text":"42"}]},{"artifactId":"report","parts":[{"text":%q}]}`, strings.Repeat("x", 4000))
+	})
+	s.StartManager()
+	s.Create(s.RemoteAgent(url).Endpoint(url).Build(), s.Delegation("d").Build())
+	got := s.AwaitPhase("d", v1alpha1.PhaseCompleted).Status
+	if a := got.Artifacts; len(a) != 2 || a[0].Text != "42" || a[0].Truncated || !a[1].Truncated || a[1].ConfigMapRef != nil || a[1].Size != 4000 {
+		t.Errorf("artifacts %+v", a)
+	}
+	if cut := got.OmittedArtifacts; cut == nil || cut.Truncated != 1 || !strings.Contains(cut.Fetch, `"GetTask"`) {
+		t.Errorf("omitted %+v", cut)
+	}
+	list := &corev1.ConfigMapList{}
+	if err := s.Client.List(t.Context(), list, client.InNamespace(s.Namespace)); err != nil || len(list.Items) != 0 {
+		t.Errorf("%d ConfigMaps, %v", len(list.Items), err)
+	}
+}
