@@ -139,7 +139,7 @@ func TestBorders(t *testing.T) {
 				t.Errorf("%s, want %s", got, c.want)
 			}
 			if stored := c.want == asText || c.want == asBinary; len(p.Maps) > 0 != stored {
-				t.Errorf("Stored is %t, want %t", (len(p.Maps) > 0), stored)
+				t.Errorf("%d ConfigMaps, want some: %t", len(p.Maps), stored)
 			}
 		})
 	}
@@ -181,7 +181,7 @@ func TestStatus(t *testing.T) {
 }
 
 func TestNoArtifacts(t *testing.T) {
-	if p := artifact.Place(configMap, nil); (len(p.Maps) > 0) || len(p.Status) != 0 || len(p.Truncated()) != 0 {
+	if p := artifact.Place(configMap, nil); len(p.Maps) > 0 || len(p.Status) != 0 || len(p.Truncated()) != 0 {
 		t.Errorf("the plan for nothing is %+v", p)
 	}
 }

@@ -304,7 +304,7 @@ func TestOmitted(t *testing.T) {
 			if st := p.Status[0]; !st.Truncated || st.Size != c.size || st.Digest != c.digest || st.Text != "" || st.ConfigMapRef != nil {
 				t.Errorf("%+v, want %d bytes of digest %q", st, c.size, c.digest)
 			}
-			if (len(p.Maps) > 0) || p.Status[1].Text != "done" || p.Unlisted != 0 {
+			if len(p.Maps) > 0 || p.Status[1].Text != "done" || p.Unlisted != 0 {
 				t.Errorf("%+v", p)
 			}
 		})
