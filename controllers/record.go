@@ -78,34 +78,40 @@ func omissions(agent *remote.Client, d *v1alpha1.Delegation, unlisted int) *v1al
 	return out
 }
 
-// store keeps artifacts in a ConfigMap that the Delegation owns. A ConfigMap of that name that is somebody else's is left
-// alone, and a namespace that is going takes none; the artifacts are then marked truncated.
+// store keeps artifacts in ConfigMaps that the Delegation owns.
 func (r *DelegationReconciler) store(ctx context.Context, d *v1alpha1.Delegation, plan *artifact.Plan) ([]v1alpha1.ArtifactStatus, error) {
-	cm := &corev1.ConfigMap{}
-	cm.Namespace, cm.Name = d.Namespace, artifactsName(d.Name)
-	switch {
-	case d.Spec.Output.Store == v1alpha1.OutputNone:
+	switch d.Spec.Output.Store {
+	case v1alpha1.OutputNone:
 		return plan.Described(), nil
-	case d.Spec.Output.Store == v1alpha1.OutputStatus:
+	case v1alpha1.OutputStatus:
 		return plan.Truncated(), nil
-	case !plan.Stored():
-		return plan.Status, nil
 	}
-	cm.Data, cm.BinaryData = plan.Text, plan.Binary
+	var stored []string
+	for _, m := range plan.Maps {
+		err := r.keep(ctx, d, m)
+		switch {
+		case errors.Is(err, errNotOurs), apierrors.IsForbidden(err): // by a quota, or since the namespace is going
+		case err != nil:
+			return nil, err
+		default:
+			stored = append(stored, m.Name)
+		}
+	}
+	return plan.Truncated(stored...), nil
+}
+
+// keep writes one of the ConfigMaps. One of that name that is somebody else's is left alone.
+func (r *DelegationReconciler) keep(ctx context.Context, d *v1alpha1.Delegation, m *artifact.Map) error {
+	cm := &corev1.ConfigMap{Data: m.Text, BinaryData: m.Binary}
+	cm.Namespace, cm.Name = d.Namespace, m.Name
 	if err := controllerutil.SetControllerReference(d, cm, r.Client.Scheme()); err != nil {
-		return nil, err
+		return err
 	}
 	err := r.Client.Create(ctx, cm)
 	if apierrors.IsAlreadyExists(err) {
-		err = r.replace(ctx, cm)
+		return r.replace(ctx, cm)
 	}
-	switch {
-	case errors.Is(err, errNotOurs), apierrors.IsForbidden(err): // by a quota, or since the namespace is going
-		return plan.Truncated(), nil
-	case err != nil:
-		return nil, err
-	}
-	return plan.Status, nil
+	return err
 }
 
 var errNotOurs = errors.New("the object belongs to somebody else")
@@ -152,10 +158,11 @@ func (r *DelegationReconciler) emit(d *v1alpha1.Delegation, e *outbox.Event) {
 	r.Recorder.Eventf(d, nil, kind, e.Reason, "Deliver", "%s", truncate(e.Message, maxNote))
 }
 
-// artifactsName is the name of the ConfigMap that holds the artifacts of the Delegation of this name.
+// artifactsName is the name of the first ConfigMap that holds artifacts of the Delegation of this name. It leaves room for
+// the numbers of more.
 func artifactsName(delegation string) string {
-	const suffix = "-artifacts"
-	if len(delegation)+len(suffix) <= 253 {
+	const suffix, longest = "-artifacts", 253 - len("-9")
+	if len(delegation)+len(suffix) <= longest {
 		return delegation + suffix
 	}
 	sum := sha256.Sum256([]byte(delegation))

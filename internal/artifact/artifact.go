@@ -1,8 +1,8 @@
 // Copyright The Delegation Operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package artifact decides where a task's results are kept: small text in the status, more in one ConfigMap, and what is
-// too large for either nowhere, but said.
+// Package artifact decides where a task's results are kept: small text in the status, more in ConfigMaps, and what is too
+// large for either nowhere, but said.
 package artifact
 
 import (
@@ -23,6 +23,8 @@ const (
 	MaxInline = 2 << 10
 	// MaxStored is how much one ConfigMap takes, in bytes; the API server's limit for an object is about 1.5 MiB.
 	MaxStored = 900 << 10
+	// MaxMaps is how many ConfigMaps hold the artifacts of one task, which are as many calls and at most 3.5 MiB in etcd.
+	MaxMaps = 4
 	// MaxListed is how many artifacts a status lists. The rest are only at the agent.
 	MaxListed = 100
 	// MaxDescribed is how much the descriptions take in one status, in bytes of JSON. The API server takes an object whole
@@ -40,15 +42,26 @@ type Plan struct {
 	Status []v1alpha1.ArtifactStatus
 	// Unlisted is how many artifacts the status does not describe.
 	Unlisted int
-	// Text and Binary are the content of the ConfigMap by key; both are empty where none is needed.
-	Text   map[string]string
-	Binary map[string][]byte
-	// described, inlined and stored are what the limits of those names are for, so far.
-	described, inlined, stored int
+	// Maps are the ConfigMaps that it needs.
+	Maps []*Map
+	// described and inlined are what the limits of those names are for, so far.
+	described, inlined int
 }
 
-// Stored reports whether the plan needs a ConfigMap.
-func (p *Plan) Stored() bool { return len(p.Text)+len(p.Binary) > 0 }
+// Map is the content of a ConfigMap by key.
+type Map struct {
+	Name   string
+	Text   map[string]string
+	Binary map[string][]byte
+	// stored is what MaxStored is for, so far.
+	stored int
+}
+
+func (m *Map) has(key string) bool {
+	_, isText := m.Text[key]
+	_, isBinary := m.Binary[key]
+	return isText || isBinary
+}
 
 // Described describes the artifacts of a plan whose content is not wanted.
 func (p *Plan) Described() []v1alpha1.ArtifactStatus {
@@ -59,25 +72,25 @@ func (p *Plan) Described() []v1alpha1.ArtifactStatus {
 	return out
 }
 
-// Truncated describes the artifacts of a plan that could not be stored.
-func (p *Plan) Truncated() []v1alpha1.ArtifactStatus {
+// Truncated describes the artifacts of a plan of which these ConfigMaps, or without a name none of them, could be stored.
+func (p *Plan) Truncated(stored ...string) []v1alpha1.ArtifactStatus {
 	out := slices.Clone(p.Status)
 	for i := range out {
-		if out[i].ConfigMapRef != nil {
+		if ref := out[i].ConfigMapRef; ref != nil && !slices.Contains(stored, ref.Name) {
 			out[i].ConfigMapRef, out[i].Truncated = nil, true
 		}
 	}
 	return out
 }
 
-// Place plans where the artifacts go; name is that of the ConfigMap. A repeated id replaces the artifact before it (A2A
+// Place plans where the artifacts go; name is that of the first ConfigMap, and -2 to -4 are added for more. A repeated id replaces the artifact before it (A2A
 // 1.0, section 4.1.7: an artifactId is unique within a task).
 func Place(name string, artifacts []outbox.Artifact) *Plan {
-	p := &Plan{Text: map[string]string{}, Binary: map[string][]byte{}}
+	p := &Plan{}
 	all := unique(artifacts)
 	for _, a := range all {
 		st, content, text := describe(a)
-		size := encoded(st) + encoded(v1alpha1.KeyReference{Name: name, Key: p.key(a)})
+		size := encoded(st) + encoded(v1alpha1.KeyReference{Name: name + "-2", Key: p.key(a)})
 		if len(p.Status) == MaxListed || p.described+size > MaxDescribed {
 			break
 		}
@@ -166,21 +179,43 @@ func (p *Plan) keep(name string, a outbox.Artifact, st *v1alpha1.ArtifactStatus,
 	inline := text && len(content) <= MaxInline
 	switch {
 	case len(content) == 0:
+		return
 	case inline && p.inlined+encoded(string(content)) <= MaxInlined:
 		p.inlined += encoded(string(content))
 		st.Text = string(content)
-	case p.stored+len(content) <= MaxStored:
-		p.stored += len(content)
-		key := p.key(a)
-		st.ConfigMapRef = &v1alpha1.KeyReference{Name: name, Key: key}
-		if text {
-			p.Text[key] = string(content)
-		} else {
-			p.Binary[key] = content
-		}
-	default:
-		st.Truncated = true
+		return
 	}
+	m := p.room(name, len(content))
+	if m == nil {
+		st.Truncated = true
+		return
+	}
+	m.stored += len(content)
+	key := p.key(a)
+	st.ConfigMapRef = &v1alpha1.KeyReference{Name: m.Name, Key: key}
+	if text {
+		m.Text[key] = string(content)
+	} else {
+		m.Binary[key] = content
+	}
+}
+
+// room returns the first ConfigMap with room for so many bytes; nil where there is none.
+func (p *Plan) room(name string, size int) *Map {
+	for _, m := range p.Maps {
+		if m.stored+size <= MaxStored {
+			return m
+		}
+	}
+	if size > MaxStored || len(p.Maps) == MaxMaps {
+		return nil
+	}
+	if n := len(p.Maps); n > 0 {
+		name = fmt.Sprintf("%s-%d", name, n+1)
+	}
+	m := &Map{Name: name, Text: map[string]string{}, Binary: map[string][]byte{}}
+	p.Maps = append(p.Maps, m)
+	return m
 }
 
 // encoded is how many bytes a value takes in an object.
@@ -189,7 +224,7 @@ func encoded(v any) int {
 	return len(text)
 }
 
-// key returns a free ConfigMap key that resembles the artifact's name.
+// key returns a key that is free in all ConfigMaps and resembles the artifact's name.
 func (p *Plan) key(a outbox.Artifact) string {
 	base := a.Name
 	if base == "" {
@@ -207,9 +242,7 @@ func (p *Plan) key(a outbox.Artifact) string {
 		base = "artifact"
 	}
 	for key, i := base, 2; ; i++ {
-		_, isText := p.Text[key]
-		_, isBinary := p.Binary[key]
-		if !isText && !isBinary {
+		if !slices.ContainsFunc(p.Maps, func(m *Map) bool { return m.has(key) }) {
 			return key
 		}
 		key = fmt.Sprintf("%s-%d", base, i)

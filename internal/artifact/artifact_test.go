@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -42,6 +43,23 @@ func digestOf(content string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
+// texts and binaries are what all ConfigMaps of a plan hold.
+func texts(p *artifact.Plan) map[string]string {
+	out := map[string]string{}
+	for _, m := range p.Maps {
+		maps.Copy(out, m.Text)
+	}
+	return out
+}
+
+func binaries(p *artifact.Plan) map[string][]byte {
+	out := map[string][]byte{}
+	for _, m := range p.Maps {
+		maps.Copy(out, m.Binary)
+	}
+	return out
+}
+
 // place is where the content of an artifact is.
 type place string
 
@@ -64,14 +82,13 @@ func placeOf(t *testing.T, p *artifact.Plan, st v1alpha1.ArtifactStatus) place {
 		found = append(found, truncated)
 	}
 	if ref := st.ConfigMapRef; ref != nil {
-		if ref.Name != configMap {
-			t.Errorf("%s is in ConfigMap %q", st.ArtifactID, ref.Name)
-		}
-		if s, ok := p.Text[ref.Key]; ok {
-			found, content = append(found, asText), s
-		}
-		if b, ok := p.Binary[ref.Key]; ok {
-			found, content = append(found, asBinary), string(b)
+		for _, m := range p.Maps {
+			if s, ok := m.Text[ref.Key]; ok && m.Name == ref.Name {
+				found, content = append(found, asText), s
+			}
+			if b, ok := m.Binary[ref.Key]; ok && m.Name == ref.Name {
+				found, content = append(found, asBinary), string(b)
+			}
 		}
 	}
 	switch {
@@ -121,8 +138,8 @@ func TestBorders(t *testing.T) {
 			if got := placeOf(t, p, p.Status[0]); got != c.want {
 				t.Errorf("%s, want %s", got, c.want)
 			}
-			if stored := c.want == asText || c.want == asBinary; p.Stored() != stored {
-				t.Errorf("Stored is %t, want %t", p.Stored(), stored)
+			if stored := c.want == asText || c.want == asBinary; len(p.Maps) > 0 != stored {
+				t.Errorf("%d ConfigMaps, want some: %t", len(p.Maps), stored)
 			}
 		})
 	}
@@ -164,7 +181,7 @@ func TestStatus(t *testing.T) {
 }
 
 func TestNoArtifacts(t *testing.T) {
-	if p := artifact.Place(configMap, nil); p.Stored() || len(p.Status) != 0 || len(p.Truncated()) != 0 {
+	if p := artifact.Place(configMap, nil); len(p.Maps) > 0 || len(p.Status) != 0 || len(p.Truncated()) != 0 {
 		t.Errorf("the plan for nothing is %+v", p)
 	}
 }
@@ -181,7 +198,7 @@ func TestDuplicates(t *testing.T) {
 	if want := []string{"a-1=new", "a-2=other", "a-3=last"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("listed %q, want %q", got, want)
 	}
-	if p.Stored() {
+	if len(p.Maps) > 0 {
 		t.Error("what was replaced is stored")
 	}
 }
@@ -216,7 +233,7 @@ func TestPlanHoldsCopies(t *testing.T) {
 	content := bytes.Repeat([]byte{1}, 8)
 	p := artifact.Place(configMap, []outbox.Artifact{made("a-1", binary(content))})
 	content[0] = 2
-	if got := p.Binary["a-1.out"]; !bytes.Equal(got, bytes.Repeat([]byte{1}, 8)) {
+	if got := binaries(p)["a-1.out"]; !bytes.Equal(got, bytes.Repeat([]byte{1}, 8)) {
 		t.Errorf("the plan holds %v", got)
 	}
 }

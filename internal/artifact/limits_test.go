@@ -51,7 +51,7 @@ func TestKeys(t *testing.T) {
 			var got []string
 			for i, st := range p.Status {
 				got = append(got, st.ConfigMapRef.Key)
-				if b := p.Binary[st.ConfigMapRef.Key]; len(b) != 1 || b[0] != byte(i) {
+				if b := binaries(p)[st.ConfigMapRef.Key]; len(b) != 1 || b[0] != byte(i) {
 					t.Errorf("key %q holds %v", st.ConfigMapRef.Key, b)
 				}
 			}
@@ -70,8 +70,8 @@ func TestKeysOfTextAndBinaryDiffer(t *testing.T) {
 		{ID: "a-2", Name: "report", Parts: []outbox.ArtifactPart{text(letters(artifact.MaxInline + 1))}},
 		{ID: "a-3", Name: "report", Parts: []outbox.ArtifactPart{binary([]byte{1})}},
 	})
-	if len(p.Text) != 1 || len(p.Binary) != 2 || p.Text["report-2"] == "" {
-		t.Errorf("%d texts and %d binaries", len(p.Text), len(p.Binary))
+	if len(texts(p)) != 1 || len(binaries(p)) != 2 || texts(p)["report-2"] == "" {
+		t.Errorf("%d texts and %d binaries", len(texts(p)), len(binaries(p)))
 	}
 	wantValidKeys(t, p)
 }
@@ -85,13 +85,13 @@ func wantValidKeys(t *testing.T, p *artifact.Plan) {
 		}
 	}
 	keys := map[string]bool{}
-	for key := range p.Text {
+	for key := range texts(p) {
 		keys[key] = true
 	}
-	for key := range p.Binary {
+	for key := range binaries(p) {
 		keys[key] = true
 	}
-	if len(keys) != refs || len(p.Text)+len(p.Binary) != refs {
+	if len(keys) != refs || len(texts(p))+len(binaries(p)) != refs {
 		t.Errorf("%d references to %d keys", refs, len(keys))
 	}
 	for key := range keys {
@@ -105,8 +105,8 @@ func TestListingLimit(t *testing.T) {
 	for count, want := range map[int]int{artifact.MaxListed - 1: artifact.MaxListed - 1, artifact.MaxListed: artifact.MaxListed, artifact.MaxListed + 1: artifact.MaxListed} {
 		names := make([]string, count)
 		p := stored(names...)
-		if len(p.Status) != want || len(p.Binary) != want {
-			t.Errorf("%d artifacts: %d listed and %d stored, want %d", count, len(p.Status), len(p.Binary), want)
+		if len(p.Status) != want || len(binaries(p)) != want {
+			t.Errorf("%d artifacts: %d listed and %d stored, want %d", count, len(p.Status), len(binaries(p)), want)
 		}
 	}
 	// One that replaces another does not count.
@@ -120,16 +120,38 @@ func TestListingLimit(t *testing.T) {
 	}
 }
 
-// What does not fit is truncated, and what is small enough after it is stored.
+// What does not fit into one ConfigMap goes into the next, what is small enough after it fills the gaps, and after the last
+// one it is truncated.
 func TestConfigMapLimit(t *testing.T) {
 	half := letters(artifact.MaxStored / 2)
+	full := letters(artifact.MaxStored)
 	p := artifact.Place(configMap, []outbox.Artifact{
-		made("first", text(half)), made("too-large", text(half+"a")), made("second", text(half)), made("full", binary([]byte{1})), made("inline", text("a")),
+		made("first", text(half)), made("second", text(half+"a")), made("third", text(half)), made("fourth", text(full)),
+		made("fifth", text(full)), made("too-much", text(half)), made("gap", binary([]byte{1})), made("inline", text("a")),
 	})
-	want := []place{asText, truncated, asText, truncated, inline}
+	want := []string{"", "-2", "", "-3", "-4", "truncated", "-2", "inline"}
 	for i, st := range p.Status {
-		if got := placeOf(t, p, st); got != want[i] {
-			t.Errorf("%s is %s, want %s", st.ArtifactID, got, want[i])
+		got := "inline"
+		switch where := placeOf(t, p, st); {
+		case st.ConfigMapRef != nil:
+			got = strings.TrimPrefix(st.ConfigMapRef.Name, configMap)
+		case where == truncated:
+			got = "truncated"
+		}
+		if got != want[i] {
+			t.Errorf("%s is in %q, want %q", st.ArtifactID, got, want[i])
+		}
+	}
+	wantLimits(t, p)
+}
+
+// Of the ConfigMaps that could be stored the artifacts are there, and only of these.
+func TestTruncatedByName(t *testing.T) {
+	full := letters(artifact.MaxStored)
+	p := artifact.Place(configMap, []outbox.Artifact{made("a", text(full)), made("b", text(full)), made("c", text(full))})
+	for i, st := range p.Truncated(configMap, configMap+"-3") {
+		if lost := i == 1; st.Truncated != lost || (st.ConfigMapRef == nil) != lost {
+			t.Errorf("%s: %+v", st.ArtifactID, st)
 		}
 	}
 }
@@ -186,15 +208,20 @@ func wantLimits(t *testing.T, p *artifact.Plan) {
 	if limit := artifact.MaxDescribed + artifact.MaxInlined + 40*artifact.MaxListed; len(list) > limit {
 		t.Errorf("the status takes %d bytes, the limit is %d", len(list), limit)
 	}
-	size := 0
-	for _, s := range p.Text {
-		size += len(s)
+	for _, m := range p.Maps {
+		size := 0
+		for _, s := range m.Text {
+			size += len(s)
+		}
+		for _, b := range m.Binary {
+			size += len(b)
+		}
+		if size > artifact.MaxStored {
+			t.Errorf("ConfigMap %s holds %d bytes, the limit is %d", m.Name, size, artifact.MaxStored)
+		}
 	}
-	for _, b := range p.Binary {
-		size += len(b)
-	}
-	if size > artifact.MaxStored {
-		t.Errorf("the ConfigMap holds %d bytes, the limit is %d", size, artifact.MaxStored)
+	if len(p.Maps) > artifact.MaxMaps {
+		t.Errorf("%d ConfigMaps, the limit is %d", len(p.Maps), artifact.MaxMaps)
 	}
 	if len(p.Status) > artifact.MaxListed {
 		t.Errorf("%d artifacts are listed, the limit is %d", len(p.Status), artifact.MaxListed)
@@ -249,45 +276,4 @@ func random(seed uint64) []outbox.Artifact {
 		out = append(out, a)
 	}
 	return out
-}
-
-// What an agent's answer was too large for is truncated, with what is known of it, and takes no place from the rest.
-func TestOmitted(t *testing.T) {
-	gone := outbox.ArtifactPart{MediaType: "text/csv", Text: true, Omitted: &outbox.Omission{Size: 1 << 24, Digest: digestOf("x")}}
-	unknown := outbox.ArtifactPart{MediaType: "text/csv", Omitted: &outbox.Omission{}}
-	incomplete := made("a", text("done"))
-	incomplete.Incomplete = true
-	cases := []struct {
-		name   string
-		in     outbox.Artifact
-		size   int64
-		digest string
-	}{
-		{"the only part", made("a", gone), 1 << 24, digestOf("x")},
-		{"beside an empty one", made("a", gone, text("")), 1 << 24, digestOf("x")},
-		{"beside a URL", made("a", link("https://files.example.com/a.pdf"), gone), 1 << 24, digestOf("x")},
-		{"one of two parts", made("a", text("done"), gone), 1<<24 + 4, ""},
-		{"both", made("a", gone, gone), 1 << 25, ""},
-		{"of unknown size", made("a", text("done"), unknown), 0, ""},
-		{"parts of which nothing is known", incomplete, 0, ""},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			p := artifact.Place(configMap, []outbox.Artifact{c.in, made("b", text("done"))})
-			if st := p.Status[0]; !st.Truncated || st.Size != c.size || st.Digest != c.digest || st.Text != "" || st.ConfigMapRef != nil {
-				t.Errorf("%+v, want %d bytes of digest %q", st, c.size, c.digest)
-			}
-			if p.Stored() || p.Status[1].Text != "done" || p.Unlisted != 0 {
-				t.Errorf("%+v", p)
-			}
-		})
-	}
-}
-
-// What is not listed is counted.
-func TestUnlisted(t *testing.T) {
-	names := make([]string, artifact.MaxListed+7)
-	if p := stored(names...); p.Unlisted != 7 {
-		t.Errorf("%d are not listed, want 7", p.Unlisted)
-	}
 }

@@ -109,13 +109,11 @@ func (s *sieve) endString() {
 
 // step takes a byte outside of strings.
 func (s *sieve) step(c byte) {
-	if s.bare && (c == ',' || c == ']' || c == '}' || c <= ' ') {
+	if s.bare && endsBare(c) {
 		s.bare = false
 		s.end()
 	}
 	switch {
-	case c <= ' ':
-		s.emit([]byte{c})
 	case s.value != nil:
 		s.within(c)
 	case c == '}' || c == ']':
@@ -125,12 +123,15 @@ func (s *sieve) step(c byte) {
 	case c == '"' && s.namesNext():
 		s.quoted, s.name = true, []byte{c}
 		s.emit([]byte{c})
-	case s.bare:
+	case s.bare, c <= ' ':
 		s.emit([]byte{c})
 	default:
 		s.begin(c)
 	}
 }
+
+// endsBare reports whether a byte ends a number or a word.
+func endsBare(c byte) bool { return c == ',' || c == ']' || c == '}' || c <= ' ' }
 
 // within takes a byte of a value that is not looked into.
 func (s *sieve) within(c byte) {

@@ -18,6 +18,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
@@ -107,7 +108,7 @@ func TestLargeResults(t *testing.T) {
 	}{
 		{"get", lengthyAgent(t, false, oneLarge), true, 1, 0},
 		{"send", lengthyAgent(t, true, oneLarge), true, 1, 0},
-		{"thousand", lengthyAgent(t, false, aThousand), true, 55, 900},
+		{"thousand", lengthyAgent(t, false, aThousand), true, 0, 900},
 		{"sdk", harness.StartInstantAgent(t, sdkLarge), false, 1, 0},
 	}
 	manager := s.StartManager()
@@ -141,34 +142,75 @@ func TestLargeResults(t *testing.T) {
 	}
 }
 
-// What a quota refuses to keep is truncated: the task has ended, and the Delegation with it.
-func TestQuotaRefusesArtifacts(t *testing.T) {
-	t.Parallel()
-	s := cluster.Space(t)
+// limitConfigMaps lets a namespace have so many.
+func limitConfigMaps(t *testing.T, s *harness.Space, most string) {
+	t.Helper()
 	const count = "count/configmaps"
 	quota := &corev1.ResourceQuota{}
-	quota.Namespace, quota.Name = s.Namespace, "no-configmaps"
-	quota.Spec.Hard = corev1.ResourceList{count: resource.MustParse("0")}
+	quota.Namespace, quota.Name = s.Namespace, "configmaps"
+	quota.Spec.Hard = corev1.ResourceList{count: resource.MustParse(most)}
 	s.Create(quota)
 	// No controller counts here. The API server admits by the status.
 	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: corev1.ResourceList{count: resource.MustParse("0")}}
 	if err := s.Client.Status().Update(t.Context(), quota); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Larger results are in ConfigMaps. What a quota refuses to keep is truncated: the task has ended, and the Delegation with
+// it.
+func TestResultsUnderAQuota(t *testing.T) {
+	t.Parallel()
+	content := strings.Repeat("x", 600<<10)
 	url := lengthyAgent(t, false, func(w io.Writer) {
-		_, _ = fmt.Fprintf(w, `{"artifactId":"small","parts":[{"text":"42"}]},{"artifactId":"report","parts":[{"text":%q}]}`, strings.Repeat("x", 4000))
+		_, _ = fmt.Fprintf(w, `{"artifactId":"a","parts":[{"text":%q}]},{"artifactId":"b","parts":[{"text":%q}]},{"artifactId":"c","parts":[{"text":"42"}]}`, content, content)
 	})
-	s.StartManager()
-	s.Create(s.RemoteAgent(url).Endpoint(url).Build(), s.Delegation("d").Build())
-	got := s.AwaitPhase("d", v1alpha1.PhaseCompleted).Status
-	if a := got.Artifacts; len(a) != 2 || a[0].Text != "42" || a[0].Truncated || !a[1].Truncated || a[1].ConfigMapRef != nil || a[1].Size != 4000 {
-		t.Errorf("artifacts %+v", a)
+	for most, truncated := range map[string]int32{"0": 2, "1": 1, "2": 0} {
+		t.Run(most, func(t *testing.T) {
+			t.Parallel()
+			s := cluster.Space(t)
+			limitConfigMaps(t, s, most)
+			s.StartManager()
+			s.Create(s.RemoteAgent(url).Endpoint(url).Build(), s.Delegation("d").Build())
+			d := s.AwaitPhase("d", v1alpha1.PhaseCompleted)
+			kept := keptArtifacts(t, s, d)
+			for _, a := range d.Status.Artifacts[:2] {
+				if a.Size != int64(len(content)) || !a.Truncated && kept[a.ArtifactID] != content {
+					t.Errorf("%s: %d bytes, %d of them kept", a.ArtifactID, a.Size, len(kept[a.ArtifactID]))
+				}
+			}
+			if c := d.Status.Artifacts[2]; c.Text != "42" || len(kept) != int(2-truncated) {
+				t.Errorf("%d are kept, and %+v", len(kept), c)
+			}
+			var got int32
+			if cut := d.Status.OmittedArtifacts; cut != nil {
+				if got = cut.Truncated; !strings.Contains(cut.Fetch, `"GetTask"`) {
+					t.Errorf("how to fetch: %q", cut.Fetch)
+				}
+			}
+			if got != truncated {
+				t.Errorf("%d are truncated, want %d", got, truncated)
+			}
+		})
 	}
-	if cut := got.OmittedArtifacts; cut == nil || cut.Truncated != 1 || !strings.Contains(cut.Fetch, `"GetTask"`) {
-		t.Errorf("omitted %+v", cut)
+}
+
+// keptArtifacts returns what the Delegation's own ConfigMaps hold of its artifacts, by their id.
+func keptArtifacts(t *testing.T, s *harness.Space, d *v1alpha1.Delegation) map[string]string {
+	t.Helper()
+	kept := map[string]string{}
+	for _, a := range d.Status.Artifacts {
+		if a.ConfigMapRef == nil {
+			continue
+		}
+		cm := &corev1.ConfigMap{}
+		if err := s.Client.Get(t.Context(), client.ObjectKey{Namespace: s.Namespace, Name: a.ConfigMapRef.Name}, cm); err != nil {
+			t.Fatal(err)
+		}
+		if !metav1.IsControlledBy(cm, d) {
+			t.Errorf("ConfigMap %s is not the Delegation's", cm.Name)
+		}
+		kept[a.ArtifactID] = cm.Data[a.ConfigMapRef.Key]
 	}
-	list := &corev1.ConfigMapList{}
-	if err := s.Client.List(t.Context(), list, client.InNamespace(s.Namespace)); err != nil || len(list.Items) != 0 {
-		t.Errorf("%d ConfigMaps, %v", len(list.Items), err)
-	}
+	return kept
 }
