@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
@@ -30,6 +31,8 @@ const (
 	large = 20 << 20
 	// mostGrowth is how much more memory the manager may take for it.
 	mostGrowth = 96 << 20
+	// unhurried is how long such an answer may take on a busy machine.
+	unhurried = 2 * time.Minute
 )
 
 // lengthyAgent is an agent without a card whose task has these artifacts. Its answer to SendMessage is the ended task where
@@ -116,14 +119,14 @@ func TestLargeResults(t *testing.T) {
 	s.AwaitPhase("first", v1alpha1.PhaseCompleted)
 	before := manager.PeakMemory()
 	for _, c := range cases {
-		ra := s.RemoteAgent(c.url)
+		ra := s.RemoteAgent(c.url).AttemptTimeout(unhurried)
 		if c.hand {
 			ra.Endpoint(c.url)
 		}
 		agent := ra.Build()
 		agent.Name = c.name
 		s.Create(agent, s.Delegation(c.name).Agent(c.name).Build())
-		got := s.AwaitPhase(c.name, v1alpha1.PhaseCompleted).Status
+		got := s.AwaitWithin(unhurried, c.name, "to be done", func(d *v1alpha1.Delegation) bool { return d.Status.Phase == v1alpha1.PhaseCompleted }).Status
 		cut := got.OmittedArtifacts
 		if cut == nil || cut.Truncated != c.truncated || cut.Unlisted != c.unlisted || !strings.Contains(cut.Fetch, got.TaskID) {
 			t.Errorf("%s: omitted %+v, want %d and %d, and how to fetch %s", c.name, cut, c.truncated, c.unlisted, got.TaskID)

@@ -53,6 +53,7 @@ func TestTasksAreSwept(t *testing.T) {
 		calls := relay.Calls()
 		return calls["ListTasks"] >= 3, fmt.Sprint(calls)
 	})
+	awaitRest(t, relay)
 	const intervals = 5
 	before := relay.Calls()
 	harness.Throughout(t, intervals*sweptPoll, "a call an interval for all tasks", func(context.Context) (bool, string) {
@@ -80,6 +81,18 @@ func TestTasksAreSwept(t *testing.T) {
 	if looks := relay.Calls()["GetTask"] - before["GetTask"]; looks < len(changed) || looks > len(changed)+2 {
 		t.Errorf("%d GetTask for %d changes", looks, len(changed))
 	}
+}
+
+// awaitRest waits until two intervals went by without a look: after news of a task that goes on another look follows.
+func awaitRest(t *testing.T, relay *harness.Relay) {
+	t.Helper()
+	looks, since := -1, time.Now()
+	harness.Eventually(t, harness.Patience, "the first looks to be over", func(context.Context) (bool, string) {
+		if now := relay.Calls()["GetTask"]; now != looks {
+			looks, since = now, time.Now()
+		}
+		return time.Since(since) > 2*sweptPoll, fmt.Sprintf("%d looks", looks)
+	})
 }
 
 // An agent that lists nothing is asked once, and its tasks are looked at one by one.
