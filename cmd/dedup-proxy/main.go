@@ -16,9 +16,9 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 
+	"github.com/delegation-dev/delegation-operator/internal/announce"
 	"github.com/delegation-dev/delegation-operator/internal/dedup"
 	"github.com/delegation-dev/delegation-operator/internal/dedupproxy"
 )
@@ -67,25 +67,9 @@ func serveWith(ctx context.Context, o *options, logger *slog.Logger, store table
 	if err != nil {
 		return err
 	}
-	if err := announce(s.url(), o.addressFile, stderr); err != nil {
+	if err := announce.URL(s.url(), o.addressFile, stderr); err != nil {
 		return errors.Join(err, s.close())
 	}
 	go cfg.Table.Sweep(ctx, 0)
 	return s.serve(ctx)
-}
-
-// announce says where the proxy listens, which only it knows when it was told to take any port. The file appears complete
-// or not at all, so that whoever waits for it never reads half an address.
-func announce(url, file string, stderr io.Writer) error {
-	if file != "" {
-		half := filepath.Join(filepath.Dir(file), "."+filepath.Base(file)+".new")
-		if err := os.WriteFile(half, []byte(url+"\n"), 0o644); err != nil {
-			return err
-		}
-		if err := os.Rename(half, file); err != nil {
-			return err
-		}
-	}
-	_, err := fmt.Fprintf(stderr, "listening on %s\n", url)
-	return err
 }

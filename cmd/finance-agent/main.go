@@ -15,11 +15,11 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/delegation-dev/delegation-operator/internal/announce"
 	"github.com/delegation-dev/delegation-operator/internal/finance/server"
 )
 
@@ -64,7 +64,7 @@ func listen(ctx context.Context, o *options, handler http.Handler, stderr io.Wri
 		return err
 	}
 	url := "http://" + listener.Addr().String()
-	if err := announce(url, o.addressFile, stderr); err != nil {
+	if err := announce.URL(url, o.addressFile, stderr); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	return serve(ctx, listener, handler)
@@ -106,20 +106,4 @@ func endStreams(shutdown context.Context, next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-// announce says where the agent listens, which only it knows when it was told to take any port. The file
-// appears complete or not at all, so that whoever waits for it never reads half an address.
-func announce(url, file string, stderr io.Writer) error {
-	if file != "" {
-		half := filepath.Join(filepath.Dir(file), "."+filepath.Base(file)+".new")
-		if err := os.WriteFile(half, []byte(url+"\n"), 0o644); err != nil {
-			return err
-		}
-		if err := os.Rename(half, file); err != nil {
-			return err
-		}
-	}
-	_, err := fmt.Fprintf(stderr, "listening on %s\n", url)
-	return err
 }

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -12,7 +13,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/delegation-dev/delegation-operator/internal/announce"
 )
 
 const (
@@ -33,21 +35,35 @@ type program struct {
 	url string
 }
 
-// start runs a program and waits until it says where it listens.
-func start(ctx context.Context, dir, path string, args ...string) (*program, error) {
-	file := filepath.Join(dir, filepath.Base(path)+".address")
-	cmd := exec.CommandContext(ctx, path, append(args, "--address-file="+file)...)
-	cmd.Stderr = os.Stderr
+// start runs a program and waits until it says where it listens. What else it says is passed on.
+func start(ctx context.Context, path string, args ...string) (*program, error) {
+	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt is for the measurement
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("%w: run make build", err)
 	}
+	listening := make(chan string, 1)
+	go func() {
+		defer close(listening)
+		for lines := bufio.NewScanner(said); lines.Scan(); {
+			if url, ok := strings.CutPrefix(lines.Text(), announce.Prefix); ok {
+				listening <- url
+			}
+			fmt.Fprintln(os.Stderr, lines.Text())
+		}
+	}()
 	p := &program{cmd: cmd}
-	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if data, err := os.ReadFile(file); err == nil {
-			p.url = strings.TrimSpace(string(data))
+	select {
+	case url, ok := <-listening:
+		if ok {
+			p.url = url
 			return p, nil
 		}
+	case <-time.After(startTimeout):
 	}
 	p.end()
 	return nil, fmt.Errorf("%s does not listen", path)

@@ -51,12 +51,12 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if o.store == "" {
 		o.store = "sqlite:" + filepath.Join(dir, "messages.db")
 	}
-	agent, err := start(ctx, dir, filepath.Join(o.bin, "finance-agent"), "--dedup=false", "--approval=false", "--log-level=error")
+	agent, err := start(ctx, filepath.Join(o.bin, "finance-agent"), "--dedup=false", "--approval=false", "--log-level=error")
 	if err != nil {
 		return err
 	}
 	defer agent.end()
-	proxy, err := start(ctx, dir, filepath.Join(o.bin, "dedup-proxy"),
+	proxy, err := start(ctx, filepath.Join(o.bin, "dedup-proxy"),
 		"--listen=127.0.0.1:0", "--upstream="+agent.url, "--store="+o.store, "--principal=anonymous", "--log-level=error")
 	if err != nil {
 		return err

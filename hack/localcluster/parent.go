@@ -25,9 +25,10 @@ func exitWithParent() {
 	}
 	parent := os.Getppid()
 	go func() {
-		for os.Getppid() == parent {
-			time.Sleep(parentCheckInterval)
+		for range time.Tick(parentCheckInterval) {
+			if os.Getppid() != parent {
+				os.Exit(exitCodeParentIsGone)
+			}
 		}
-		os.Exit(exitCodeParentIsGone)
 	}()
 }
