@@ -70,6 +70,7 @@ func TestCanceledInStepSix(t *testing.T) {
 			id := l.reconcile()
 			l.awaitAgent(underWay.arrived)
 			canceled := l.cancel(id)
+			l.awaitCancellation()
 			if task, err := l.agent().GetTask(ctx, &a2a.GetTaskRequest{ID: id}); err != nil || task.Status.State != a2a.TaskStateWorking {
 				t.Errorf("with the posting under way: %+v, %v", task, err)
 			}

@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -34,14 +35,40 @@ type life struct {
 	t     *testing.T
 	flags []string
 
+	// canceling is closed once an agent says that it took a cancellation.
+	canceling *announced
+
 	mu     sync.Mutex
 	cmd    *exec.Cmd
 	client *a2aclient.Client
 }
 
+// announced passes on what a process says, and is closed by a text in it.
+type announced struct {
+	io.Writer
+	text string
+	said chan struct{}
+
+	mu    sync.Mutex
+	heard string
+}
+
+func (a *announced) Write(p []byte) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before := strings.Contains(a.heard, a.text)
+	if a.heard += string(p); !before && strings.Contains(a.heard, a.text) {
+		close(a.said)
+	}
+	return a.Writer.Write(p)
+}
+
 func live(ctx context.Context, t *testing.T, dataDir, ledgerURL string, flags ...string) *life {
 	t.Helper()
-	l := &life{ctx: ctx, t: t, flags: append(flags, "--data-dir", dataDir, "--ledger-url", ledgerURL)}
+	l := &life{
+		ctx: ctx, t: t, flags: append(flags, "--data-dir", dataDir, "--ledger-url", ledgerURL, "--log-level=info"),
+		canceling: &announced{Writer: t.Output(), text: agent.WaitsForStep, said: make(chan struct{})},
+	}
 	l.start()
 	t.Cleanup(l.kill)
 	return l
@@ -49,7 +76,7 @@ func live(ctx context.Context, t *testing.T, dataDir, ledgerURL string, flags ..
 
 func (l *life) start() {
 	l.t.Helper()
-	cmd, base := process(l.ctx, l.t, l.t.Output(), l.flags...)
+	cmd, base := process(l.ctx, l.t, l.canceling, l.flags...)
 	client, err := a2aclient.NewFromEndpoints(l.ctx, []*a2a.AgentInterface{a2a.NewAgentInterface(base+server.JSONRPCPath, a2a.TransportProtocolJSONRPC)},
 		a2aclient.WithJSONRPCTransport(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}))
 	if err != nil {
@@ -68,6 +95,16 @@ func (l *life) kill() {
 		_ = l.cmd.Process.Kill()
 		_ = l.cmd.Wait()
 		l.cmd = nil
+	}
+}
+
+// awaitCancellation waits until an agent has taken a cancellation.
+func (l *life) awaitCancellation() {
+	l.t.Helper()
+	select {
+	case <-l.canceling.said:
+	case <-l.ctx.Done():
+		l.t.Fatal("no agent takes the cancellation")
 	}
 }
 

@@ -79,12 +79,16 @@ func (e *Executor) Execute(ctx context.Context, call *a2asrv.ExecutorContext) it
 	}
 }
 
+// WaitsForStep is logged when a cancellation was taken: from then on no further step begins.
+const WaitsForStep = "cancellation waits for the step under way"
+
 // Cancel implements [a2asrv.AgentExecutor]. A step under way ends first: a posting that may have left is made, and
 // recorded, and none follows. What was posted stays in the ledger, and the status says so: each posting is right by
 // itself, and a ledger is corrected by further postings, which are for a person to decide.
 func (e *Executor) Cancel(ctx context.Context, call *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
 		run := e.runs.cancel(call.TaskID)
+		slog.InfoContext(ctx, WaitsForStep, "task", call.TaskID)
 		select {
 		case <-run.ended:
 		case <-e.runs.done():
