@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -72,6 +73,24 @@ func start(ctx context.Context, path string, args ...string) (*program, error) {
 func (p *program) end() {
 	_ = p.cmd.Process.Kill()
 	_ = p.cmd.Wait()
+}
+
+// cpuTime is what the process has used so far (proc_pid_stat(5): utime and stime, in hundredths of a second).
+func (p *program) cpuTime() (time.Duration, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]) // a program's name may have blanks
+	var ticks int64
+	for _, field := range fields[11:13] {
+		n, err := strconv.ParseInt(string(field), 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond, nil
 }
 
 var client = &http.Client{Timeout: sendTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}}

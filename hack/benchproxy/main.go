@@ -24,6 +24,8 @@ type options struct {
 	rounds      int
 	sends       int
 	concurrency int
+	// plain makes this process the reverse proxy that adds nothing, in front of the agent there.
+	plain string
 }
 
 func main() {
@@ -33,10 +35,15 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 20, "how often agent and proxy take turns")
 	flag.IntVar(&o.sends, "sends", 200, "messages per turn")
 	flag.IntVar(&o.concurrency, "concurrency", 32, "clients at once, where the rate is measured")
+	flag.StringVar(&o.plain, "plain", "", "serve as a plain reverse proxy of the agent at this URL; used by the measurement itself")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, o, os.Stdout); err != nil {
+	work := run
+	if o.plain != "" {
+		work = servePlain
+	}
+	if err := work(ctx, o, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "benchproxy:", err)
 		os.Exit(1)
 	}
@@ -62,57 +69,79 @@ func run(ctx context.Context, o options, out io.Writer) error {
 		return err
 	}
 	defer proxy.end()
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	plain, err := start(ctx, self, "--plain="+agent.url)
+	if err != nil {
+		return err
+	}
+	defer plain.end()
 	for _, clients := range []int{1, o.concurrency} {
-		bare, through, err := compare(ctx, o, agent.url, proxy.url, clients)
-		if err != nil {
+		sides := []*side{{name: "agent", program: agent}, {name: "plain", program: plain}, {name: "proxy", program: proxy}}
+		if err := compare(ctx, o, sides, clients); err != nil {
 			return err
 		}
-		if _, err := io.WriteString(out, report(clients, bare, through)); err != nil {
+		if _, err := io.WriteString(out, report(clients, sides)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sample is what one side came to.
-type sample struct {
-	latencies []time.Duration
-	took      time.Duration
+// side is one way to the agent, and what it came to.
+type side struct {
+	name string
+	*program
+	sample
 }
 
-// compare lets both sides take turns. The first turn of each is not counted.
-func compare(ctx context.Context, o options, agent, proxy string, clients int) (bare, through sample, err error) {
+// sample is what some messages came to.
+type sample struct {
+	latencies []time.Duration
+	took, cpu time.Duration
+}
+
+func (s sample) rate() float64 { return float64(len(s.latencies)) / s.took.Seconds() }
+
+// compare lets all sides take turns. The first turn of each is not counted.
+func compare(ctx context.Context, o options, sides []*side, clients int) error {
 	for round := range o.rounds + 1 {
-		for _, side := range []struct {
-			url  string
-			into *sample
-		}{{agent, &bare}, {proxy, &through}} {
-			got, err := turn(ctx, side.url, o.sends, clients)
+		for _, s := range sides {
+			before, err := s.cpuTime()
 			if err != nil {
-				return bare, through, err
+				return err
+			}
+			got, err := turn(ctx, s.url, o.sends, clients)
+			if err != nil {
+				return err
+			}
+			after, err := s.cpuTime()
+			if err != nil {
+				return err
 			}
 			if round > 0 {
-				side.into.latencies = append(side.into.latencies, got.latencies...)
-				side.into.took += got.took
+				s.latencies = append(s.latencies, got.latencies...)
+				s.took += got.took
+				s.cpu += after - before
 			}
 		}
 	}
-	return bare, through, nil
+	return nil
 }
 
-func report(clients int, bare, through sample) string {
+// report compares each side with the first.
+func report(clients int, sides []*side) string {
 	var out strings.Builder
-	rate := func(s sample) float64 { return float64(len(s.latencies)) / s.took.Seconds() }
+	bare := sides[0]
 	fmt.Fprintf(&out, "%d clients, %d messages each way\n", clients, len(bare.latencies))
-	fmt.Fprintf(&out, "  %-8s %10s %10s %12s\n", "", "p50", "p99", "messages/s")
-	for _, row := range []struct {
-		name string
-		sample
-	}{{"agent", bare}, {"proxy", through}} {
-		fmt.Fprintf(&out, "  %-8s %10s %10s %12.0f\n", row.name, quantile(row.latencies, 50), quantile(row.latencies, 99), rate(row.sample))
+	fmt.Fprintf(&out, "  %-6s %9s %9s %11s %9s %7s %9s\n", "", "p50", "p99", "CPU/message", "added p50", "rate/s", "of agent's")
+	for _, s := range sides {
+		p50 := quantile(s.latencies, 50)
+		fmt.Fprintf(&out, "  %-6s %9s %9s %11s %9s %7.0f %9.0f%%\n", s.name, p50, quantile(s.latencies, 99),
+			(s.cpu / time.Duration(len(s.latencies))).Round(10*time.Microsecond), p50-quantile(bare.latencies, 50), s.rate(), 100*s.rate()/bare.rate())
 	}
-	fmt.Fprintf(&out, "  %-8s %10s %10s %11.0f%%\n", "added", quantile(through.latencies, 50)-quantile(bare.latencies, 50),
-		quantile(through.latencies, 99)-quantile(bare.latencies, 99), 100*rate(through)/rate(bare))
 	return out.String()
 }
 

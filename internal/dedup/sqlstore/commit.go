@@ -85,7 +85,9 @@ func (c *commits) commit(batch []*write) {
 		}
 	} else if len(batch) == 1 || c.together(batch) != nil {
 		for _, w := range batch {
-			w.result, w.err = w.stmt.ExecContext(w.ctx, w.args...)
+			if w.err = w.ctx.Err(); w.err == nil {
+				w.result, w.err = w.stmt.ExecContext(context.WithoutCancel(w.ctx), w.args...)
+			}
 		}
 	}
 	for _, w := range batch {

@@ -80,23 +80,23 @@ func (d *sqliteDB) exec(ctx context.Context, prepared *sql.Stmt, args ...any) (s
 }
 
 func (d *sqliteDB) insert(ctx context.Context, id []byte, claim dedup.Claim) (*dedup.Row, bool, error) {
-	// Repeats end here, without the write lock. That no live row is found proves nothing: the insert decides.
-	var known scanned
 	now := claim.Now.UnixMicro()
-	err := d.find.QueryRowContext(ctx, id, now).Scan(&known.digest, &known.owner, &known.lease, &known.expires, &known.kind, &known.outcome)
-	if err == nil {
-		return known.row(), false, nil
-	}
-	if !errors.Is(err, sql.ErrNoRows) {
-		return nil, false, err
-	}
 	row := &dedup.Row{Digest: claim.Digest, Owner: claim.Owner, Lease: claim.Now.Add(claim.Lease), Expires: claim.Now.Add(claim.Retention)}
+	// A row that is there makes this a write of nothing, which waits for no disk.
 	n, err := affected(d.commits.exec(ctx, true, d.insertion, id, readable(claim.Key.Principal), readable(claim.Key.MessageID),
 		claim.Digest, claim.Owner, row.Lease.UnixMicro(), row.Expires.UnixMicro(), now))
-	if err != nil || n == 0 {
+	if err != nil || n > 0 {
+		return row, n > 0, err
+	}
+	var known scanned
+	err = d.find.QueryRowContext(ctx, id, now).Scan(&known.digest, &known.owner, &known.lease, &known.expires, &known.kind, &known.outcome)
+	switch {
+	case errors.Is(err, sql.ErrNoRows): // it was released in between
+		return nil, false, nil
+	case err != nil:
 		return nil, false, err
 	}
-	return row, true, nil
+	return known.row(), false, nil
 }
 
 func (d *sqliteDB) hold(ctx context.Context, id []byte, claim dedup.Claim) (sql.Result, error) {
