@@ -1,8 +1,9 @@
 // Copyright The Delegation Operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command benchproxy measures what the deduplicating proxy adds. The finance agent is asked directly and through the
-// proxy by turns, in one run, so that both see the same machine: ratios and differences are what counts.
+// Command benchproxy measures what the deduplicating proxy adds. The finance agent is asked directly, through a reverse
+// proxy that adds nothing, and through the deduplicating one by turns, in one run, so that all see the same machine: ratios
+// and differences are what counts.
 package main
 
 import (
@@ -32,7 +33,7 @@ func main() {
 	o := options{}
 	flag.StringVar(&o.bin, "bin", "bin", "directory of the programs")
 	flag.StringVar(&o.store, "store", "", "the proxy's table; SQLite in a temporary directory where empty")
-	flag.IntVar(&o.rounds, "rounds", 20, "how often agent and proxy take turns")
+	flag.IntVar(&o.rounds, "rounds", 12, "how often agent and proxy take turns")
 	flag.IntVar(&o.sends, "sends", 200, "messages per turn")
 	flag.IntVar(&o.concurrency, "concurrency", 32, "clients at once, where the rate is measured")
 	flag.StringVar(&o.plain, "plain", "", "serve as a plain reverse proxy of the agent at this URL; used by the measurement itself")
@@ -49,7 +50,23 @@ func main() {
 	}
 }
 
+// run measures before an agent that keeps its tasks in memory, and before one that has them on the disk before it answers.
 func run(ctx context.Context, o options, out io.Writer) error {
+	for _, kind := range []struct {
+		title   string
+		durable bool
+	}{{"An agent that keeps its tasks in memory", false}, {"An agent that keeps its tasks on the disk", true}} {
+		if _, err := fmt.Fprintln(out, kind.title); err != nil {
+			return err
+		}
+		if err := measure(ctx, o, kind.durable, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func measure(ctx context.Context, o options, durable bool, out io.Writer) error {
 	dir, err := os.MkdirTemp("", "benchproxy")
 	if err != nil {
 		return err
@@ -58,7 +75,11 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if o.store == "" {
 		o.store = "sqlite:" + filepath.Join(dir, "messages.db")
 	}
-	agent, err := start(ctx, filepath.Join(o.bin, "finance-agent"), "--dedup=false", "--approval=false", "--log-level=error")
+	flags := []string{"--dedup=false", "--approval=false", "--log-level=error"}
+	if durable {
+		flags = append(flags, "--data-dir="+filepath.Join(dir, "agent"))
+	}
+	agent, err := start(ctx, filepath.Join(o.bin, "finance-agent"), flags...)
 	if err != nil {
 		return err
 	}
