@@ -1,0 +1,82 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+)
+
+// members are those that an object has so far.
+type members struct {
+	fields []protoreflect.FieldNumber
+	list   bool
+}
+
+// next is what stands before the value of a field. It is none where the elements of a list do not follow one another, or
+// what is no list comes again, which no encoder writes: a list of which a piece is lost, as a history, would say that a
+// message has not arrived.
+func (m *members) next(f protoreflect.FieldDescriptor) ([]byte, bool) {
+	n := len(m.fields)
+	if m.list && m.fields[n-1] == f.Number() {
+		return []byte{','}, true
+	}
+	if slices.Contains(m.fields, f.Number()) {
+		return nil, false
+	}
+	var b []byte
+	if m.list {
+		b = append(b, ']')
+	}
+	if n > 0 {
+		b = append(b, ',')
+	}
+	b = append(append(b, encodeData(f.JSONName())...), ':')
+	if m.list = f.IsList(); m.list {
+		b = append(b, '[')
+	}
+	m.fields = append(m.fields, f.Number())
+	return b, true
+}
+
+func (m *members) end() []byte {
+	if m.list {
+		return []byte("]}")
+	}
+	return []byte{'}'}
+}
+
+// escaped is a piece of a text as it stands in a JSON string (RFC 8259, section 7).
+func escaped(text []byte) []byte {
+	out := make([]byte, 0, len(text)+len(text)/8)
+	for _, c := range text {
+		switch {
+		case c == '"', c == '\\':
+			out = append(out, '\\', c)
+		case c < ' ':
+			out = append(out, '\\', 'u', '0', '0', "01"[c>>4], "0123456789abcdef"[c&15])
+		default:
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// plainValue is the JSON form of a value of a well-known type. A NaN in data has none, nor has a time beyond the year 9999.
+func plainValue(name protoreflect.FullName, raw []byte) ([]byte, bool) {
+	kind, err := protoregistry.GlobalTypes.FindMessageByName(name)
+	if err != nil {
+		return nil, false
+	}
+	m := kind.New().Interface()
+	if proto.Unmarshal(raw, m) != nil {
+		return nil, false
+	}
+	plain, err := protojson.Marshal(m)
+	return plain, err == nil
+}
