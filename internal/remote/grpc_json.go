@@ -51,9 +51,8 @@ func (m *members) end() []byte {
 	return []byte{'}'}
 }
 
-// escaped is a piece of a text as it stands in a JSON string (RFC 8259, section 7).
-func escaped(text []byte) []byte {
-	out := make([]byte, 0, len(text)+len(text)/8)
+// appendEscaped adds a piece of a text as it stands in a JSON string (RFC 8259, section 7).
+func appendEscaped(out, text []byte) []byte {
 	for _, c := range text {
 		switch {
 		case c == '"', c == '\\':

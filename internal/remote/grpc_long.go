@@ -53,8 +53,9 @@ type transcoder struct {
 	out   *sieve
 	limit int64
 	// at is how many bytes of the message were read.
-	at     int64
-	buffer []byte
+	at int64
+	// buffer has a piece as it was read, and formed as it is written.
+	buffer, formed []byte
 	// err is what ended it. Nothing is read or written after it.
 	err error
 }
@@ -116,9 +117,9 @@ func readable(f protoreflect.FieldDescriptor, kind protowire.Type) bool {
 func (t *transcoder) value(f protoreflect.FieldDescriptor, end int64) {
 	switch {
 	case f.Kind() == protoreflect.StringKind:
-		t.quote(t.length(end), func(b []byte) { t.emit(escaped(b)) })
+		t.quote(t.length(end), appendEscaped)
 	case f.Kind() == protoreflect.BytesKind:
-		t.quote(t.length(end), func(b []byte) { t.emit(base64.StdEncoding.AppendEncode(nil, b)) })
+		t.quote(t.length(end), base64.StdEncoding.AppendEncode)
 	case f.Kind() != protoreflect.MessageKind:
 		// A negative number has ten bytes, of which the lower four are the number. An enum's is its name's, as JSON allows.
 		t.emit(strconv.AppendInt(nil, int64(int32(t.varint())), 10)) //nolint:gosec // it wraps as protocol buffers have it
@@ -148,10 +149,13 @@ func (t *transcoder) wellKnown(f protoreflect.FieldDescriptor, length int64) {
 	}
 }
 
-// quote writes a string of so many bytes, as piece writes each of its pieces.
-func (t *transcoder) quote(length int64, piece func([]byte)) {
+// quote writes a string that is made of so many bytes, each piece of which form gives its form in JSON.
+func (t *transcoder) quote(length int64, form func(out, piece []byte) []byte) {
 	t.emit([]byte{'"'})
-	t.pieces(length, piece)
+	t.pieces(length, func(b []byte) {
+		t.formed = form(t.formed[:0], b)
+		t.emit(t.formed)
+	})
 	t.emit([]byte{'"'})
 }
 

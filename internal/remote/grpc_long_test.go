@@ -114,7 +114,9 @@ func field(number protowire.Number, length int) string {
 }
 
 // within is a field of these bytes.
-func within(number protowire.Number, content string) string { return field(number, len(content)) + content }
+func within(number protowire.Number, content string) string {
+	return field(number, len(content)) + content
+}
 
 // grpcPieces returns an agent whose answer is one message that is made of these pieces, without a copy of it in memory.
 func grpcPieces(t *testing.T, pieces ...piece) *agent {
@@ -144,8 +146,8 @@ func grpcPieces(t *testing.T, pieces ...piece) *agent {
 
 const (
 	taskFieldID, taskFieldStatus, taskFieldArtifacts, taskFieldHistory = 1, 3, 4, 5
-	artifactFieldID, artifactFieldParts                                 = 1, 4
-	partFieldText, partFieldRaw                                         = 1, 2
+	artifactFieldID, artifactFieldParts                                = 1, 4
+	partFieldText, partFieldRaw                                        = 1, 2
 )
 
 // taskHead is a task's beginning: its id, and that it is completed.
@@ -154,7 +156,7 @@ var taskHead = within(taskFieldID, "t-1") + within(taskFieldStatus, "\x08\x03")
 // The memory that an answer takes does not grow with it.
 func TestGRPCLongAnswersTakeBoundedMemory(t *testing.T) {
 	block := strings.Repeat("x", 64<<10)
-	const times = 128 << 20 / (64 << 10)
+	const times = 64 << 20 / (64 << 10)
 	for name, number := range map[string]protowire.Number{"a text": partFieldText, "bytes": partFieldRaw} {
 		t.Run(name, func(t *testing.T) {
 			n := len(block) * times
@@ -165,8 +167,9 @@ func TestGRPCLongAnswersTakeBoundedMemory(t *testing.T) {
 				once(within(taskFieldHistory, within(1, "m-71")))))
 			peak := watchHeap(t)
 			ex := client.Get(t.Context(), "t-1")
-			if took := peak(); took > 64<<20 {
-				t.Errorf("the heap grew by %d MiB", took>>20)
+			took := peak()
+			if t.Logf("the heap grew by %d MiB", took>>20); took > 48<<20 {
+				t.Error("that is too much")
 			}
 			expectTask(t, ex, outbox.Accepted, "")
 			st := artifact.Place("cm", ex.Task.Artifacts).Status[0]
