@@ -80,7 +80,7 @@ func TestGRPCLongAnswers(t *testing.T) {
 				if ex.Task.State != v1alpha1.TaskStateCompleted || len(ex.Task.Artifacts) != len(c.parts) || !slices.Equal(ex.Task.History, []string{"m-71"}) {
 					t.Fatalf("%s: state %s, %d artifacts, history %q", call, ex.Task.State, len(ex.Task.Artifacts), ex.Task.History)
 				}
-				st := artifact.Place("cm", ex.Task.Artifacts[len(c.parts)-1:]).Status[0]
+				st := artifact.Place(artifact.Names("cm"), ex.Task.Artifacts[len(c.parts)-1:]).Status[0]
 				if !st.Truncated || st.Size != int64(c.size) || st.Digest != c.digest {
 					t.Errorf("%s: %+v, want %d bytes of digest %s", call, st, c.size, c.digest)
 				}
@@ -99,7 +99,7 @@ func TestGRPCAnswersBeyondTheBound(t *testing.T) {
 	if ended.Task.State != v1alpha1.TaskStateCompleted || len(ended.Task.Artifacts) != 2 || ended.Task.MoreArtifacts != 1 {
 		t.Fatalf("state %s, %d artifacts and %d more", ended.Task.State, len(ended.Task.Artifacts), ended.Task.MoreArtifacts)
 	}
-	if st := artifact.Place("cm", ended.Task.Artifacts).Status; st[0].Text != "42" || !st[1].Truncated || st[1].Size != 0 || st[1].Digest != "" {
+	if st := artifact.Place(artifact.Names("cm"), ended.Task.Artifacts).Status; st[0].Text != "42" || !st[1].Truncated || st[1].Size != 0 || st[1].Digest != "" {
 		t.Errorf("%+v", st)
 	}
 	task := doneWith()
@@ -172,7 +172,7 @@ func TestGRPCLongAnswersTakeBoundedMemory(t *testing.T) {
 				t.Error("that is too much")
 			}
 			expectTask(t, ex, outbox.Accepted, "")
-			st := artifact.Place("cm", ex.Task.Artifacts).Status[0]
+			st := artifact.Place(artifact.Names("cm"), ex.Task.Artifacts).Status[0]
 			if st.Size != int64(n) || st.Digest != digestOf([]byte(strings.Repeat(block, times))) || !slices.Equal(ex.Task.History, []string{"m-71"}) {
 				t.Errorf("%+v, history %q", st, ex.Task.History)
 			}

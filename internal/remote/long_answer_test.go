@@ -164,7 +164,7 @@ func checkLong(t *testing.T, c longCase, pieces []piece, ask func(*remote.Client
 	if !slices.Equal(ex.Task.History, []string{"m-71"}) {
 		t.Errorf("history %q", ex.Task.History)
 	}
-	st := artifact.Place("cm", ex.Task.Artifacts[c.listed-1:]).Status[0]
+	st := artifact.Place(artifact.Names("cm"), ex.Task.Artifacts[c.listed-1:]).Status[0]
 	if st.Size != c.size || st.Digest != c.digest || st.Truncated == c.whole {
 		t.Errorf("%+v, want %d bytes of digest %s", st, c.size, c.digest)
 	}
@@ -213,7 +213,7 @@ func TestEndlessAnswers(t *testing.T) {
 		if ex.Outcome != outbox.Accepted || ex.Task.State != v1alpha1.TaskStateCompleted || ex.Task.MoreArtifacts != 1 {
 			t.Fatalf("%+v", ex)
 		}
-		if st := artifact.Place("cm", ex.Task.Artifacts).Status[0]; !st.Truncated || st.Size != 0 || st.Digest != "" {
+		if st := artifact.Place(artifact.Names("cm"), ex.Task.Artifacts).Status[0]; !st.Truncated || st.Size != 0 || st.Digest != "" {
 			t.Errorf("%+v", st)
 		}
 	})
