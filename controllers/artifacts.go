@@ -84,7 +84,8 @@ func (r *DelegationReconciler) keepAll(ctx context.Context, d *v1alpha1.Delegati
 	return names, nil
 }
 
-// keep writes one of the ConfigMaps. One of that name that is somebody else's is left alone.
+// keep writes one of the ConfigMaps. One of that name that is somebody else's is left alone. A quota that is used up refuses
+// to create also what is there already, such as what this Delegation itself has used it up with.
 func (r *DelegationReconciler) keep(ctx context.Context, d *v1alpha1.Delegation, m *artifact.Map) error {
 	cm := &corev1.ConfigMap{Data: m.Text, BinaryData: m.Binary}
 	cm.Namespace, cm.Name = d.Namespace, m.Name
@@ -92,8 +93,11 @@ func (r *DelegationReconciler) keep(ctx context.Context, d *v1alpha1.Delegation,
 		return err
 	}
 	err := r.Client.Create(ctx, cm)
-	if apierrors.IsAlreadyExists(err) {
-		return r.replace(ctx, d, cm)
+	if !apierrors.IsAlreadyExists(err) && !apierrors.IsForbidden(err) {
+		return err
+	}
+	if is := r.replace(ctx, d, cm); !apierrors.IsNotFound(is) {
+		return is
 	}
 	return err
 }
