@@ -124,7 +124,8 @@ func (r *DelegationReconciler) replace(ctx context.Context, d *v1alpha1.Delegati
 }
 
 // prune deletes the Delegation's ConfigMaps of these names that a plan does not need: what was stored by a process that
-// ended before it wrote the status, or before a quota refused the rest.
+// ended before it wrote the status, or before a quota refused the rest. It looks into the cache, so that it costs no call
+// where there is nothing. What that does not show yet goes when the Delegation goes.
 func (r *DelegationReconciler) prune(ctx context.Context, d *v1alpha1.Delegation, names []string, plan *artifact.Plan) error {
 	for _, name := range names {
 		if slices.ContainsFunc(plan.Maps, func(m *artifact.Map) bool { return m.Name == name }) {

@@ -14,19 +14,22 @@ import (
 
 // members are those that an object has so far.
 type members struct {
-	fields []protoreflect.FieldNumber
+	fields []protoreflect.FieldDescriptor
 	list   bool
 }
 
 // next is what stands before the value of a field. It is none where the elements of a list do not follow one another, or
-// what is no list comes again, which no encoder writes: a list of which a piece is lost, as a history, would say that a
-// message has not arrived.
+// what is no list, or one of several that exclude each other, comes again, which no encoder writes: a list of which a piece
+// is lost, as a history, would say that a message has not arrived.
 func (m *members) next(f protoreflect.FieldDescriptor) ([]byte, bool) {
 	n := len(m.fields)
-	if m.list && m.fields[n-1] == f.Number() {
+	if m.list && m.fields[n-1] == f {
 		return []byte{','}, true
 	}
-	if slices.Contains(m.fields, f.Number()) {
+	again := func(g protoreflect.FieldDescriptor) bool {
+		return g == f || f.ContainingOneof() != nil && g.ContainingOneof() == f.ContainingOneof()
+	}
+	if slices.ContainsFunc(m.fields, again) {
 		return nil, false
 	}
 	var b []byte
@@ -40,7 +43,7 @@ func (m *members) next(f protoreflect.FieldDescriptor) ([]byte, bool) {
 	if m.list = f.IsList(); m.list {
 		b = append(b, '[')
 	}
-	m.fields = append(m.fields, f.Number())
+	m.fields = append(m.fields, f)
 	return b, true
 }
 
@@ -57,6 +60,8 @@ func appendEscaped(out, text []byte) []byte {
 		switch {
 		case c == '"', c == '\\':
 			out = append(out, '\\', c)
+		case c == '\n':
+			out = append(out, '\\', 'n')
 		case c < ' ':
 			out = append(out, '\\', 'u', '0', '0', "01"[c>>4], "0123456789abcdef"[c&15])
 		default:

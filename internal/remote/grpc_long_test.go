@@ -223,6 +223,8 @@ func TestGRPCLongAnswersThatAreNone(t *testing.T) {
 	}{
 		{"a history in two pieces", taskHead + history + artifacts + history, remote.ReasonInvalidResponse},
 		{"two states", taskHead + within(taskFieldStatus, "\x08\x02"), remote.ReasonInvalidResponse},
+		{"a part that is text and bytes", taskHead + within(taskFieldArtifacts, within(artifactFieldParts, within(partFieldText, "x")+within(partFieldRaw, "y"))),
+			remote.ReasonInvalidResponse},
 		{"a field that is longer than the message", taskHead + field(taskFieldArtifacts, 1000), remote.ReasonInvalidResponse},
 		{"a field that is longer than what it is in", taskHead + within(taskFieldArtifacts, field(artifactFieldID, 1000)+"a") + filler, remote.ReasonInvalidResponse},
 		{"half a field", taskHead + "\x2a", remote.ReasonResponseTruncated},
