@@ -176,7 +176,8 @@ type OmittedArtifacts struct {
 }
 
 // ArtifactStatus describes one artifact and where its content is. A small text is in the status itself, a larger one in
-// a ConfigMap that the Delegation owns, and one too large for either is marked truncated: ask the agent for the task.
+// a ConfigMap that the Delegation owns, a large one in chunks over several of these, and one too large for all of them is
+// marked truncated: ask the agent for the task.
 type ArtifactStatus struct {
 	// ArtifactID is the agent's id of the artifact.
 	ArtifactID string `json:"artifactId"`
@@ -205,6 +206,12 @@ type ArtifactStatus struct {
 	//
 	// +optional
 	ConfigMapRef *KeyReference `json:"configMapRef,omitempty"`
+	// Chunks are the content piece by piece, where no ConfigMap holds it as a whole. Put together in this order they have the
+	// size and the digest of the artifact.
+	//
+	// +optional
+	// +listType=atomic
+	Chunks []ArtifactChunk `json:"chunks,omitempty"`
 	// URL of the content, where the agent gave one instead of the content.
 	//
 	// +optional
@@ -213,4 +220,15 @@ type ArtifactStatus struct {
 	//
 	// +optional
 	Truncated bool `json:"truncated,omitempty"`
+}
+
+// ArtifactChunk is a piece of an artifact's content.
+type ArtifactChunk struct {
+	// ConfigMapRef names the ConfigMap and key that hold the piece: in data where the whole content is text, which is never
+	// split within a character, and else in binaryData.
+	ConfigMapRef KeyReference `json:"configMapRef"`
+	// Size of the piece in bytes.
+	Size int64 `json:"size"`
+	// Digest is the SHA-256 of the piece, as sha256: and 64 hexadecimal digits.
+	Digest string `json:"digest"`
 }

@@ -1,8 +1,8 @@
 // Copyright The Delegation Operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package artifact decides where a task's results are kept: small text in the status, more in ConfigMaps, and what is too
-// large for either nowhere, but said.
+// Package artifact decides where a task's results are kept: small text in the status, more in ConfigMaps, what is too large
+// for one of these in chunks over several, and what is too large for all of them nowhere, but said.
 package artifact
 
 import (
@@ -21,7 +21,7 @@ import (
 const (
 	// MaxInline is how large a text may be, in bytes, to stand in the status.
 	MaxInline = 2 << 10
-	// MaxStored is how much one ConfigMap takes, in bytes; the API server's limit for an object is about 1.5 MiB.
+	// MaxStored is how much one ConfigMap takes, in bytes; the API server's limit for its content is 1 MiB.
 	MaxStored = 900 << 10
 	// MaxMaps is how many ConfigMaps hold the artifacts of one task, which are as many calls and at most 3.5 MiB in etcd.
 	MaxMaps = 4
@@ -44,6 +44,8 @@ type Plan struct {
 	Unlisted int
 	// Maps are the ConfigMaps that it needs.
 	Maps []*Map
+	// names are those that the ConfigMaps may have.
+	names []string
 	// described and inlined are what the limits of those names are for, so far.
 	described, inlined int
 }
@@ -67,38 +69,41 @@ func (m *Map) has(key string) bool {
 func (p *Plan) Described() []v1alpha1.ArtifactStatus {
 	out := slices.Clone(p.Status)
 	for i := range out {
-		out[i].Text, out[i].ConfigMapRef = "", nil
+		out[i].Text, out[i].ConfigMapRef, out[i].Chunks = "", nil, nil
 	}
 	return out
 }
 
-// Truncated describes the artifacts of a plan of which these ConfigMaps, or without a name none of them, could be stored.
-func (p *Plan) Truncated(stored ...string) []v1alpha1.ArtifactStatus {
-	out := slices.Clone(p.Status)
-	for i := range out {
-		if ref := out[i].ConfigMapRef; ref != nil && !slices.Contains(stored, ref.Name) {
-			out[i].ConfigMapRef, out[i].Truncated = nil, true
-		}
+// Names are those of the ConfigMaps that may hold the artifacts of one task: the first, and -2 to -4 after it.
+func Names(first string) []string {
+	names := []string{first}
+	for n := 2; n <= MaxMaps; n++ {
+		names = append(names, fmt.Sprintf("%s-%d", first, n))
 	}
-	return out
+	return names
 }
 
-// Place plans where the artifacts go; name is that of the first ConfigMap, and -2 to -4 are added for more. A repeated id replaces the artifact before it (A2A
-// 1.0, section 4.1.7: an artifactId is unique within a task).
-func Place(name string, artifacts []outbox.Artifact) *Plan {
-	p := &Plan{}
+// Place plans where the artifacts go; names are the ConfigMaps that there may be, which are used in this order. What fits
+// into one is placed before anything is split, so that no large artifact takes the place of small ones. A repeated id
+// replaces the artifact before it (A2A 1.0, section 4.1.7: an artifactId is unique within a task).
+func Place(names []string, artifacts []outbox.Artifact) *Plan {
+	p := &Plan{names: names}
+	var large []func()
 	all := unique(artifacts)
-	for _, a := range all {
-		st, content, text := describe(a)
-		size := encoded(st) + encoded(v1alpha1.KeyReference{Name: name + "-2", Key: p.key(a)})
+	for i, a := range all {
+		c := describe(a)
+		size := encoded(c.status) + p.reference(a)
 		if len(p.Status) == MaxListed || p.described+size > MaxDescribed {
 			break
 		}
 		p.described += size
-		if !st.Truncated {
-			p.keep(name, a, &st, content, text)
+		if !c.status.Truncated && !p.keep(a, &c) {
+			large = append(large, func() { p.split(a, c, &p.Status[i]) })
 		}
-		p.Status = append(p.Status, st)
+		p.Status = append(p.Status, c.status)
+	}
+	for _, split := range large {
+		split()
 	}
 	p.Unlisted = len(all) - len(p.Status)
 	return p
@@ -118,9 +123,17 @@ func unique(artifacts []outbox.Artifact) []outbox.Artifact {
 	return out
 }
 
-// describe returns what the status says of an artifact wherever it is kept, its content, and whether that is text.
-func describe(a outbox.Artifact) (st v1alpha1.ArtifactStatus, content []byte, text bool) {
-	st, text = v1alpha1.ArtifactStatus{ArtifactID: a.ID, Name: a.Name}, true
+// content is an artifact's.
+type content struct {
+	// status is what the status says of the artifact wherever it is kept.
+	status v1alpha1.ArtifactStatus
+	bytes  []byte
+	text   bool
+}
+
+func describe(a outbox.Artifact) content {
+	c := content{status: v1alpha1.ArtifactStatus{ArtifactID: a.ID, Name: a.Name}, text: true}
+	st := &c.status
 	for _, part := range a.Parts {
 		if part.MediaType != "" && len(st.MediaTypes) < MaxMediaTypes && !slices.Contains(st.MediaTypes, part.MediaType) {
 			st.MediaTypes = append(st.MediaTypes, part.MediaType)
@@ -129,19 +142,23 @@ func describe(a outbox.Artifact) (st v1alpha1.ArtifactStatus, content []byte, te
 			st.URL = part.URL
 			continue
 		}
-		text = text && part.Text && utf8.Valid(part.Content)
-		content = append(content, part.Content...)
+		c.text = c.text && part.Text && utf8.Valid(part.Content)
+		c.bytes = append(c.bytes, part.Content...)
 	}
 	if truncated(a) {
-		st.Truncated = true
+		st.Truncated, c.bytes = true, nil
 		st.Size, st.Digest = known(a)
-		return st, nil, false
+		return c
 	}
-	if len(content) > 0 {
-		sum := sha256.Sum256(content)
-		st.Size, st.Digest = int64(len(content)), "sha256:"+hex.EncodeToString(sum[:])
+	if len(c.bytes) > 0 {
+		st.Size, st.Digest = int64(len(c.bytes)), digest(c.bytes)
 	}
-	return st, content, text
+	return c
+}
+
+func digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // truncated reports whether there is not all of an artifact's content.
@@ -174,48 +191,56 @@ func known(a outbox.Artifact) (size int64, digest string) {
 	return size, digest
 }
 
-// keep finds a place for the content.
-func (p *Plan) keep(name string, a outbox.Artifact, st *v1alpha1.ArtifactStatus, content []byte, text bool) {
-	inline := text && len(content) <= MaxInline
+// keep finds a place for the content as a whole, and reports whether there is one.
+func (p *Plan) keep(a outbox.Artifact, c *content) bool {
+	inline := c.text && len(c.bytes) <= MaxInline
 	switch {
-	case len(content) == 0:
-		return
-	case inline && p.inlined+encoded(string(content)) <= MaxInlined:
-		p.inlined += encoded(string(content))
-		st.Text = string(content)
-		return
+	case len(c.bytes) == 0:
+		return true
+	case inline && p.inlined+encoded(string(c.bytes)) <= MaxInlined:
+		p.inlined += encoded(string(c.bytes))
+		c.status.Text = string(c.bytes)
+		return true
 	}
-	m := p.room(name, len(content))
-	if m == nil {
-		st.Truncated = true
-		return
-	}
-	m.stored += len(content)
-	key := p.key(a)
-	st.ConfigMapRef = &v1alpha1.KeyReference{Name: m.Name, Key: key}
-	if text {
-		m.Text[key] = string(content)
-	} else {
-		m.Binary[key] = content
-	}
-}
-
-// room returns the first ConfigMap with room for so many bytes; nil where there is none.
-func (p *Plan) room(name string, size int) *Map {
-	for _, m := range p.Maps {
-		if m.stored+size <= MaxStored {
-			return m
+	for i := range p.names {
+		if len(c.bytes) <= p.room(i) {
+			ref := p.put(i, p.key(a, ""), c.bytes, c.text)
+			c.status.ConfigMapRef = &ref
+			return true
 		}
 	}
-	if size > MaxStored || len(p.Maps) == MaxMaps {
-		return nil
+	return false
+}
+
+// reference is how many bytes it takes at most to say in which ConfigMap an artifact is.
+func (p *Plan) reference(a outbox.Artifact) int {
+	if len(p.names) == 0 {
+		return 0
 	}
-	if n := len(p.Maps); n > 0 {
-		name = fmt.Sprintf("%s-%d", name, n+1)
+	return encoded(v1alpha1.KeyReference{Name: p.names[len(p.names)-1], Key: p.key(a, "")})
+}
+
+// room is how many bytes the ConfigMap of this number, from 0, has room for.
+func (p *Plan) room(i int) int {
+	if i >= len(p.Maps) {
+		return MaxStored
 	}
-	m := &Map{Name: name, Text: map[string]string{}, Binary: map[string][]byte{}}
-	p.Maps = append(p.Maps, m)
-	return m
+	return MaxStored - p.Maps[i].stored
+}
+
+// put stores bytes in the ConfigMap of this number, which is new where it is the next.
+func (p *Plan) put(i int, key string, b []byte, text bool) v1alpha1.KeyReference {
+	if i == len(p.Maps) {
+		p.Maps = append(p.Maps, &Map{Name: p.names[i], Text: map[string]string{}, Binary: map[string][]byte{}})
+	}
+	m := p.Maps[i]
+	m.stored += len(b)
+	if text {
+		m.Text[key] = string(b)
+	} else {
+		m.Binary[key] = b
+	}
+	return v1alpha1.KeyReference{Name: m.Name, Key: key}
 }
 
 // encoded is how many bytes a value takes in an object.
@@ -224,8 +249,8 @@ func encoded(v any) int {
 	return len(text)
 }
 
-// key returns a key that is free in all ConfigMaps and resembles the artifact's name.
-func (p *Plan) key(a outbox.Artifact) string {
+// key returns a key that resembles the artifact's name and, with each of the suffixes, is free in all ConfigMaps.
+func (p *Plan) key(a outbox.Artifact, suffixes ...string) string {
 	base := a.Name
 	if base == "" {
 		base = a.ID
@@ -242,7 +267,10 @@ func (p *Plan) key(a outbox.Artifact) string {
 		base = "artifact"
 	}
 	for key, i := base, 2; ; i++ {
-		if !slices.ContainsFunc(p.Maps, func(m *Map) bool { return m.has(key) }) {
+		taken := func(suffix string) bool {
+			return slices.ContainsFunc(p.Maps, func(m *Map) bool { return m.has(key + suffix) })
+		}
+		if !slices.ContainsFunc(suffixes, taken) {
 			return key
 		}
 		key = fmt.Sprintf("%s-%d", base, i)

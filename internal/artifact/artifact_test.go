@@ -19,6 +19,8 @@ import (
 
 const configMap = "reconcile-artifacts"
 
+var names = artifact.Names(configMap)
+
 // made is an artifact of these parts whose name is its id and .out.
 func made(id string, parts ...outbox.ArtifactPart) outbox.Artifact {
 	return outbox.Artifact{ID: id, Name: id + ".out", Parts: parts}
@@ -68,6 +70,7 @@ const (
 	inline    place = "inline"
 	asText    place = "as text in the ConfigMap"
 	asBinary  place = "as bytes in the ConfigMap"
+	inChunks  place = "in chunks over ConfigMaps"
 	truncated place = "truncated"
 )
 
@@ -82,14 +85,15 @@ func placeOf(t *testing.T, p *artifact.Plan, st v1alpha1.ArtifactStatus) place {
 		found = append(found, truncated)
 	}
 	if ref := st.ConfigMapRef; ref != nil {
-		for _, m := range p.Maps {
-			if s, ok := m.Text[ref.Key]; ok && m.Name == ref.Name {
-				found, content = append(found, asText), s
-			}
-			if b, ok := m.Binary[ref.Key]; ok && m.Name == ref.Name {
-				found, content = append(found, asBinary), string(b)
-			}
+		var text bool
+		if content, text = held(t, p, *ref); text {
+			found = append(found, asText)
+		} else {
+			found = append(found, asBinary)
 		}
+	}
+	if len(st.Chunks) > 0 {
+		found, content = append(found, inChunks), joined(t, p, st)
 	}
 	switch {
 	case len(found) == 0 && st.Size == 0 && st.Digest == "":
@@ -101,6 +105,24 @@ func placeOf(t *testing.T, p *artifact.Plan, st v1alpha1.ArtifactStatus) place {
 			st.ArtifactID, len(content), digestOf(content), st.Size, st.Digest)
 	}
 	return found[0]
+}
+
+// held is what a plan has under a reference, and whether it is text.
+func held(t *testing.T, p *artifact.Plan, ref v1alpha1.KeyReference) (content string, text bool) {
+	t.Helper()
+	for _, m := range p.Maps {
+		if m.Name != ref.Name {
+			continue
+		}
+		if s, ok := m.Text[ref.Key]; ok {
+			return s, true
+		}
+		if b, ok := m.Binary[ref.Key]; ok {
+			return string(b), false
+		}
+	}
+	t.Fatalf("the plan has nothing under %+v", ref)
+	return "", false
 }
 
 func TestBorders(t *testing.T) {
@@ -118,27 +140,30 @@ func TestBorders(t *testing.T) {
 		{"one byte more in a second part", []outbox.ArtifactPart{text(letters(artifact.MaxInline)), text("a")}, asText},
 		{"bytes and not characters count", []outbox.ArtifactPart{text(euro + "€")}, asText},
 		{"the largest text", []outbox.ArtifactPart{text(letters(artifact.MaxStored))}, asText},
-		{"a text too large", []outbox.ArtifactPart{text(letters(artifact.MaxStored + 1))}, truncated},
+		{"a text too large for one", []outbox.ArtifactPart{text(letters(artifact.MaxStored + 1))}, inChunks},
+		{"the largest text in chunks", []outbox.ArtifactPart{text(letters(artifact.MaxMaps * artifact.MaxStored))}, inChunks},
+		{"a text too large for all", []outbox.ArtifactPart{text(letters(artifact.MaxMaps*artifact.MaxStored + 1))}, truncated},
 		{"small and binary", []outbox.ArtifactPart{binary([]byte{0xff})}, asBinary},
 		{"binary that looks like text", []outbox.ArtifactPart{binary([]byte("done"))}, asBinary},
 		{"text that is none", []outbox.ArtifactPart{text("\xff")}, asBinary},
 		{"text and binary", []outbox.ArtifactPart{text("done"), binary([]byte{0})}, asBinary},
 		{"binary and text", []outbox.ArtifactPart{binary([]byte{0}), text("done")}, asBinary},
 		{"the largest binary", []outbox.ArtifactPart{binary(make([]byte, artifact.MaxStored))}, asBinary},
-		{"a binary too large", []outbox.ArtifactPart{binary(make([]byte, artifact.MaxStored+1))}, truncated},
+		{"a binary too large for one", []outbox.ArtifactPart{binary(make([]byte, artifact.MaxStored+1))}, inChunks},
+		{"a binary too large for all", []outbox.ArtifactPart{binary(make([]byte, artifact.MaxMaps*artifact.MaxStored+1))}, truncated},
 		{"a URL", []outbox.ArtifactPart{link("https://files.example.com/a.pdf")}, nowhere},
 		{"a URL and a text", []outbox.ArtifactPart{link("https://files.example.com/a.pdf"), text("done")}, inline},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			p := artifact.Place(configMap, []outbox.Artifact{made("report", c.parts...)})
+			p := artifact.Place(names, []outbox.Artifact{made("report", c.parts...)})
 			if len(p.Status) != 1 {
 				t.Fatalf("%d artifacts, want 1", len(p.Status))
 			}
 			if got := placeOf(t, p, p.Status[0]); got != c.want {
 				t.Errorf("%s, want %s", got, c.want)
 			}
-			if stored := c.want == asText || c.want == asBinary; len(p.Maps) > 0 != stored {
+			if stored := c.want == asText || c.want == asBinary || c.want == inChunks; len(p.Maps) > 0 != stored {
 				t.Errorf("%d ConfigMaps, want some: %t", len(p.Maps), stored)
 			}
 		})
@@ -146,6 +171,7 @@ func TestBorders(t *testing.T) {
 }
 
 func TestStatus(t *testing.T) {
+	const tooLarge = artifact.MaxMaps*artifact.MaxStored + 1
 	const url = "https://files.example.com/statement.pdf"
 	csv := outbox.ArtifactPart{MediaType: "text/csv", Text: true, Content: []byte("a,b\n")}
 	plain := outbox.ArtifactPart{Text: true, Content: []byte("c,d\n")}
@@ -166,13 +192,13 @@ func TestStatus(t *testing.T) {
 		{"stored", made("a-1", binary([]byte{1})), v1alpha1.ArtifactStatus{ArtifactID: "a-1", Name: "a-1.out",
 			MediaTypes: []string{"application/octet-stream"}, Size: 1, Digest: digestOf("\x01"),
 			ConfigMapRef: &v1alpha1.KeyReference{Name: configMap, Key: "a-1.out"}}},
-		{"truncated", made("a-1", text(letters(artifact.MaxStored+1))), v1alpha1.ArtifactStatus{ArtifactID: "a-1", Name: "a-1.out",
-			MediaTypes: []string{"text/plain"}, Size: artifact.MaxStored + 1, Digest: digestOf(letters(artifact.MaxStored + 1)), Truncated: true}},
+		{"truncated", made("a-1", text(letters(tooLarge))), v1alpha1.ArtifactStatus{ArtifactID: "a-1", Name: "a-1.out",
+			MediaTypes: []string{"text/plain"}, Size: tooLarge, Digest: digestOf(letters(tooLarge)), Truncated: true}},
 		{"nothing", outbox.Artifact{ID: "a-1"}, v1alpha1.ArtifactStatus{ArtifactID: "a-1"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got := artifact.Place(configMap, []outbox.Artifact{c.in}).Status
+			got := artifact.Place(names, []outbox.Artifact{c.in}).Status
 			if want := []v1alpha1.ArtifactStatus{c.want}; !reflect.DeepEqual(got, want) {
 				t.Errorf("status %+v, want %+v", got, want)
 			}
@@ -181,14 +207,14 @@ func TestStatus(t *testing.T) {
 }
 
 func TestNoArtifacts(t *testing.T) {
-	if p := artifact.Place(configMap, nil); len(p.Maps) > 0 || len(p.Status) != 0 || len(p.Truncated()) != 0 {
+	if p := artifact.Place(names, nil); len(p.Maps) > 0 || len(p.Status) != 0 {
 		t.Errorf("the plan for nothing is %+v", p)
 	}
 }
 
 // An artifactId is unique within a task: the last one counts, in the place of the first.
 func TestDuplicates(t *testing.T) {
-	p := artifact.Place(configMap, []outbox.Artifact{
+	p := artifact.Place(names, []outbox.Artifact{
 		made("a-1", text("old")), made("a-2", text("other")), made("a-1", binary([]byte{1})), made("a-3", text("last")), made("a-1", text("new")),
 	})
 	var got []string
@@ -203,35 +229,43 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
-// Truncated marks what the ConfigMap would have held and leaves the plan as it is.
-func TestTruncated(t *testing.T) {
-	p := artifact.Place(configMap, []outbox.Artifact{
+// Without ConfigMaps what they would hold is truncated, and described as it is with them.
+func TestWithoutConfigMaps(t *testing.T) {
+	all := []outbox.Artifact{
 		made("inline", text("done")), made("text", text(letters(artifact.MaxInline+1))), made("binary", binary([]byte{1})),
-		made("url", link("https://files.example.com/a.pdf")), made("large", text(letters(artifact.MaxStored))),
-	})
-	before := artifact.Place(configMap, []outbox.Artifact{
-		made("inline", text("done")), made("text", text(letters(artifact.MaxInline+1))), made("binary", binary([]byte{1})),
-		made("url", link("https://files.example.com/a.pdf")), made("large", text(letters(artifact.MaxStored))),
-	})
-	want := []place{inline, truncated, truncated, nowhere, truncated}
-	got := p.Truncated()
-	for i, st := range got {
-		if found := placeOf(t, p, st); found != want[i] {
-			t.Errorf("%s is %s, want %s", st.ArtifactID, found, want[i])
+		made("url", link("https://files.example.com/a.pdf")), made("large", text(letters(artifact.MaxStored+1))),
+	}
+	with, without := artifact.Place(names, all), artifact.Place(nil, all)
+	for i, want := range []place{inline, truncated, truncated, nowhere, truncated} {
+		st := without.Status[i]
+		if got := placeOf(t, without, st); got != want {
+			t.Errorf("%s is %s, want %s", st.ArtifactID, got, want)
 		}
-		if st.Size != p.Status[i].Size || st.Digest != p.Status[i].Digest || !reflect.DeepEqual(st.MediaTypes, p.Status[i].MediaTypes) {
-			t.Errorf("%s lost its description: %+v", st.ArtifactID, st)
+		if other := with.Status[i]; st.Size != other.Size || st.Digest != other.Digest || !reflect.DeepEqual(st.MediaTypes, other.MediaTypes) {
+			t.Errorf("%s is described as %+v", st.ArtifactID, st)
 		}
 	}
-	if len(got) != len(want) || !reflect.DeepEqual(p, before) {
-		t.Errorf("the plan was changed: %+v", p.Status)
+	if len(without.Maps) > 0 {
+		t.Errorf("%d ConfigMaps", len(without.Maps))
+	}
+}
+
+// What is not wanted is described, and neither there nor truncated.
+func TestDescribed(t *testing.T) {
+	p := artifact.Place(names, []outbox.Artifact{
+		made("inline", text("done")), made("text", text(letters(artifact.MaxInline+1))), made("large", text(letters(artifact.MaxStored+1))),
+	})
+	for i, st := range p.Described() {
+		if st.Text != "" || st.ConfigMapRef != nil || st.Chunks != nil || st.Truncated || st.Digest != p.Status[i].Digest {
+			t.Errorf("%+v", st)
+		}
 	}
 }
 
 // The content that a plan holds is its own: an agent's answer may be kept and changed elsewhere.
 func TestPlanHoldsCopies(t *testing.T) {
 	content := bytes.Repeat([]byte{1}, 8)
-	p := artifact.Place(configMap, []outbox.Artifact{made("a-1", binary(content))})
+	p := artifact.Place(names, []outbox.Artifact{made("a-1", binary(content))})
 	content[0] = 2
 	if got := binaries(p)["a-1.out"]; !bytes.Equal(got, bytes.Repeat([]byte{1}, 8)) {
 		t.Errorf("the plan holds %v", got)

@@ -23,7 +23,7 @@ func stored(names ...string) *artifact.Plan {
 	for i, name := range names {
 		all = append(all, outbox.Artifact{ID: fmt.Sprint("id-", i), Name: name, Parts: []outbox.ArtifactPart{binary([]byte{byte(i)})}})
 	}
-	return artifact.Place(configMap, all)
+	return artifact.Place(names, all)
 }
 
 func TestKeys(t *testing.T) {
@@ -65,7 +65,7 @@ func TestKeys(t *testing.T) {
 
 // Text and binary share the keys of one ConfigMap.
 func TestKeysOfTextAndBinaryDiffer(t *testing.T) {
-	p := artifact.Place(configMap, []outbox.Artifact{
+	p := artifact.Place(names, []outbox.Artifact{
 		{ID: "a-1", Name: "report", Parts: []outbox.ArtifactPart{binary([]byte{1})}},
 		{ID: "a-2", Name: "report", Parts: []outbox.ArtifactPart{text(letters(artifact.MaxInline + 1))}},
 		{ID: "a-3", Name: "report", Parts: []outbox.ArtifactPart{binary([]byte{1})}},
@@ -83,6 +83,7 @@ func wantValidKeys(t *testing.T, p *artifact.Plan) {
 		if st.ConfigMapRef != nil {
 			refs++
 		}
+		refs += len(st.Chunks)
 	}
 	keys := map[string]bool{}
 	for key := range texts(p) {
@@ -114,7 +115,7 @@ func TestListingLimit(t *testing.T) {
 	for i := range 3 * artifact.MaxListed {
 		all = append(all, made(fmt.Sprint(i%artifact.MaxListed), text(fmt.Sprint(i))))
 	}
-	p := artifact.Place(configMap, all)
+	p := artifact.Place(names, all)
 	if last := p.Status[len(p.Status)-1].Text; len(p.Status) != artifact.MaxListed || last != fmt.Sprint(len(all)-1) {
 		t.Errorf("%d listed, the last one is %s", len(p.Status), last)
 	}
@@ -125,7 +126,7 @@ func TestListingLimit(t *testing.T) {
 func TestConfigMapLimit(t *testing.T) {
 	half := letters(artifact.MaxStored / 2)
 	full := letters(artifact.MaxStored)
-	p := artifact.Place(configMap, []outbox.Artifact{
+	p := artifact.Place(names, []outbox.Artifact{
 		made("first", text(half)), made("second", text(half+"a")), made("third", text(half)), made("fourth", text(full)),
 		made("fifth", text(full)), made("too-much", text(half)), made("gap", binary([]byte{1})), made("inline", text("a")),
 	})
@@ -143,17 +144,6 @@ func TestConfigMapLimit(t *testing.T) {
 		}
 	}
 	wantLimits(t, p)
-}
-
-// Of the ConfigMaps that could be stored the artifacts are there, and only of these.
-func TestTruncatedByName(t *testing.T) {
-	full := letters(artifact.MaxStored)
-	p := artifact.Place(configMap, []outbox.Artifact{made("a", text(full)), made("b", text(full)), made("c", text(full))})
-	for i, st := range p.Truncated(configMap, configMap+"-3") {
-		if lost := i == 1; st.Truncated != lost || (st.ConfigMapRef == nil) != lost {
-			t.Errorf("%s: %+v", st.ArtifactID, st)
-		}
-	}
 }
 
 // A status that the API server does not take would keep a Delegation from ever finishing.
@@ -183,7 +173,7 @@ func TestStatusLimit(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			p := artifact.Place(configMap, c.in)
+			p := artifact.Place(names, c.in)
 			inlined := 0
 			for _, st := range p.Status {
 				if placeOf(t, p, st) == inline {
@@ -232,7 +222,7 @@ func wantLimits(t *testing.T, p *artifact.Plan) {
 // second process that finishes the same Delegation writes the same.
 func TestAnyArtifacts(t *testing.T) {
 	for seed := range uint64(50) {
-		p, again := artifact.Place(configMap, random(seed)), artifact.Place(configMap, random(seed))
+		p, again := artifact.Place(names, random(seed)), artifact.Place(names, random(seed))
 		if !reflect.DeepEqual(p, again) {
 			t.Fatalf("seed %d: two plans for the same artifacts", seed)
 		}
@@ -262,7 +252,7 @@ func random(seed uint64) []outbox.Artifact {
 		}
 		return strings.Repeat(string(out), 1+r.IntN(30))
 	}
-	large := []int{artifact.MaxStored / 3, artifact.MaxStored - 1, artifact.MaxStored, artifact.MaxStored + 1}
+	large := []int{artifact.MaxStored / 3, artifact.MaxStored - 1, artifact.MaxStored, artifact.MaxStored + 1, 2 * artifact.MaxStored}
 	var out []outbox.Artifact
 	for range r.IntN(artifact.MaxListed + 10) {
 		a := outbox.Artifact{ID: word(), Name: word()}

@@ -32,7 +32,7 @@ func TestOmitted(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			p := artifact.Place(configMap, []outbox.Artifact{c.in, made("b", text("done"))})
+			p := artifact.Place(names, []outbox.Artifact{c.in, made("b", text("done"))})
 			if st := p.Status[0]; !st.Truncated || st.Size != c.size || st.Digest != c.digest || st.Text != "" || st.ConfigMapRef != nil {
 				t.Errorf("%+v, want %d bytes of digest %q", st, c.size, c.digest)
 			}

@@ -33,8 +33,8 @@ type Network struct {
 
 // Limits bound what an agent may use of this process.
 type Limits struct {
-	// ResponseBytes is how much of one response is kept, after decompression; 0 means 16 MiB. Of JSON over an eighth of it
-	// the artifacts are kept as far as they fit, and at most 16 times as much is read.
+	// ResponseBytes is how much of one response is kept, after decompression; 0 means 16 MiB. Of JSON, and of
+	// gRPC, over an eighth of it the artifacts are kept as far as they fit, and at most 16 times as much is read.
 	ResponseBytes int64
 	// Connections is how many may be open at once, and apart from these how many for streams; 0 means 32.
 	Connections int

@@ -102,10 +102,14 @@ func (b unary) encode(call outbox.Call, params any) (parcel, error) {
 	}
 	// Below 2 GiB, since proto refuses more.
 	binary.BigEndian.PutUint32(body[1:frameHead], uint32(len(body)-frameHead))
-	return parcel{
+	p := parcel{
 		method: http.MethodPost, url: &url.URL{Scheme: b.url.Scheme, Host: b.url.Host, Path: m.path}, body: body, plain: plain,
 		header: http.Header{"Content-Type": {"application/grpc"}, "Te": {"trailers"}},
-	}, nil
+	}
+	if m.out != nil {
+		p.message = m.out().ProtoReflect().Descriptor()
+	}
+	return p, nil
 }
 
 // decode implements binding.
@@ -125,6 +129,8 @@ func (unary) decode(call outbox.Call, _ parcel, ev evidence) answer {
 		return answer{reason: ReasonResponseTruncated}
 	case end.code != 0:
 		return end.answer(call)
+	case ev.transcoded:
+		return answer{result: ev.body}
 	}
 	result, ok := unframe(call, ev.body)
 	if !ok {

@@ -81,7 +81,7 @@ func grpcUnusableCases(t *testing.T) []sendCase {
 	}
 	foreign := ambiguous("another task than the one named", remote.ReasonForeignTask, good)
 	foreign.request = func(r *a2a.SendMessageRequest) { r.Message.TaskID = "t-9" }
-	large := ambiguous("the message is over the limit", remote.ReasonResponseTooLarge, good+strings.Repeat("x", 1<<16))
+	large := ambiguous("more than a message, over the limit", remote.ReasonInvalidResponse, good+strings.Repeat("x", 1<<16))
 	large.adapt = limited(1 << 15)
 	endless := ambiguous("the call has no status", remote.ReasonResponseTruncated, "")
 	endless.agent = grpcAnswering(200, grpcHeader(), good, nil)

@@ -116,7 +116,7 @@ func (c *Client) listen(ctx context.Context, p parcel, heard func()) outbox.Exch
 	watch.alive()
 	watch.ReadCloser, resp.Body = resp.Body, watch
 	if ev.status != http.StatusOK || !c.binding.streams(ev.header) {
-		ev.read(ctx, resp.Response, c.wire.limit)
+		ev.read(ctx, resp.Response, c.wire.limit, p.message)
 		return overdue(ctx, absent(judge(ev, c.binding.decode(callSubscribe, p, ev), c.wire.now())))
 	}
 	heard()

@@ -14,6 +14,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // maxStale bounds how often one request moves on from a connection that the server had closed meanwhile.
@@ -39,6 +41,8 @@ type parcel struct {
 	header http.Header
 	// body is the message; empty for a request that is all in its URL. plain is its JSON where it is not JSON itself.
 	body, plain []byte
+	// message is what the answer to a gRPC call consists of; nil where it is something else.
+	message protoreflect.MessageDescriptor
 	// id is what the answer has to repeat; empty where the binding knows no such thing.
 	id string
 	// notAfter is the time after which no byte is handed to the transport; zero means any time.
@@ -64,12 +68,14 @@ type evidence struct {
 	err     error
 	reason  string
 	written bool
-	// status, header, body and trailer are the response. gap is the reason why the body is not complete.
-	status  int
-	header  http.Header
-	body    []byte
-	trailer http.Header
-	gap     string
+	// status, header, body and trailer are the response. gap is the reason why the body is not complete. transcoded says that
+	// the body is the JSON form of the gRPC message that came.
+	status     int
+	header     http.Header
+	body       []byte
+	transcoded bool
+	trailer    http.Header
+	gap        string
 	// private is what was sent and must not be shown.
 	private
 }
@@ -93,7 +99,7 @@ func (w *wire) do(ctx context.Context, p parcel) evidence {
 	ev, resp := w.open(ctx, p)
 	if resp != nil {
 		defer resp.close()
-		ev.read(ctx, resp.Response, w.limit)
+		ev.read(ctx, resp.Response, w.limit, p.message)
 	}
 	return ev
 }
@@ -213,18 +219,20 @@ func secretsOf(value string) []string {
 	return secrets
 }
 
-// read takes the response as far as it comes, within the limit.
-func (ev *evidence) read(ctx context.Context, resp *http.Response, limit int64) {
+// read takes the response as far as it comes, within the limit. message is what a gRPC call is answered with.
+func (ev *evidence) read(ctx context.Context, resp *http.Response, limit int64, message protoreflect.MessageDescriptor) {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		// Its body is the connection, which has no end.
 		return
 	}
-	body, err := readBody(resp.Body, limit)
+	body, transcoded, err := readBody(resp.Body, limit, message)
 	switch {
 	case errors.Is(err, errTooLarge):
 		ev.gap = ReasonResponseTooLarge
+	case errors.Is(err, errNoMessage):
+		ev.gap = ReasonInvalidResponse
 	case err == nil:
-		ev.body, ev.trailer = body, resp.Trailer
+		ev.body, ev.transcoded, ev.trailer = body, transcoded, resp.Trailer
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		ev.gap = ReasonTimeout
 	case ctx.Err() != nil:

@@ -113,6 +113,7 @@ func TestLargeResults(t *testing.T) {
 		{"send", lengthyAgent(t, true, oneLarge), true, 1, 0},
 		{"thousand", lengthyAgent(t, false, aThousand), true, 0, 900},
 		{"sdk", harness.StartInstantAgent(t, sdkLarge), false, 1, 0},
+		{"grpc", harness.StartInstantGRPCAgent(t, sdkLarge), false, 1, 0},
 	}
 	manager := s.StartManager()
 	s.Create(s.RemoteAgent(harness.StartInstantAgent(t, harness.AnswerCompletedTask)).Build(), s.Delegation("first").Build())

@@ -38,12 +38,21 @@ func (s *Space) runFrom(name, mark string, replace ...string) {
 		command = command[:end+4]
 	}
 	command = strings.NewReplacer(replace...).Replace(command)
-	shell := `kubectl() { "$KUBECTL" --kubeconfig="$CONFIG" "$@"; }; `
+	s.Shell(command)
+}
+
+// Shell runs commands as a person does who copies them into a shell: kubectl is an administrator in the namespace, and the
+// working directory is empty before and gone after. It returns what they printed.
+func (s *Space) Shell(commands string) string {
+	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), Patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "bash", "-c", shell+command)
+	cmd := exec.CommandContext(ctx, "bash", "-c", `kubectl() { "$KUBECTL" --kubeconfig="$CONFIG" "$@"; }; `+commands)
 	cmd.Env = append(os.Environ(), "KUBECTL="+filepath.Join(testenv.Assets(s.t), "kubectl"), "CONFIG="+s.adminKubeconfig())
-	if out, err := cmd.CombinedOutput(); err != nil {
-		s.t.Fatalf("%s: %v\n%s", command, err, out)
+	cmd.Dir = s.t.TempDir()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("%s: %v\n%s", commands, err, out)
 	}
+	return string(out)
 }
