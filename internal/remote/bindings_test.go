@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -17,9 +18,11 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2agrpc/v1"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 	"github.com/a2aproject/a2a-go/v2/errordetails"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
 	"github.com/delegation-dev/delegation-operator/internal/remote"
@@ -29,6 +32,8 @@ import (
 type front struct {
 	http int
 	grpc codes.Code
+	// wait is when to come again; zero where the refusal does not say.
+	wait time.Duration
 }
 
 // sdkBinding is a protocol binding of the Go SDK's server.
@@ -63,7 +68,12 @@ func overHTTP(binding string, dress func(a2asrv.RequestHandler) http.Handler) fu
 		t.Helper()
 		handler := dress(h)
 		if f != nil {
-			handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(f.http) })
+			handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if f.wait > 0 {
+					w.Header().Set("Retry-After", strconv.Itoa(int(f.wait.Seconds())))
+				}
+				w.WriteHeader(f.http)
+			})
 		}
 		s := httptest.NewServer(handler)
 		t.Cleanup(s.Close)
@@ -73,14 +83,29 @@ func overHTTP(binding string, dress func(a2asrv.RequestHandler) http.Handler) fu
 	}
 }
 
+func (f front) refusal() error {
+	no := status.New(f.grpc, "no")
+	if f.wait > 0 {
+		if patient, err := no.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(f.wait)}); err == nil {
+			no = patient
+		}
+	}
+	return no.Err()
+}
+
 func overGRPC(t *testing.T, h a2asrv.RequestHandler, f *front) *agent {
 	t.Helper()
-	s := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	return servingGRPC(t, h, f)
+}
+
+func servingGRPC(t *testing.T, h a2asrv.RequestHandler, f *front, options ...grpc.ServerOption) *agent {
+	t.Helper()
+	s := grpc.NewServer(append(options, grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		if f != nil {
-			return nil, status.Error(f.grpc, "no")
+			return nil, f.refusal()
 		}
 		return next(ctx, req)
-	}))
+	}))...)
 	a2agrpc.NewHandler(h).RegisterWith(s)
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -129,14 +154,15 @@ func sharedCases() []shared {
 		{name: "an empty task", agent: result(&a2a.Task{}), outcome: outbox.Ambiguous, reason: remote.ReasonEmptyTask},
 		{name: "a task without a state", agent: result(&a2a.Task{ID: "t-1", ContextID: "c-1"}), outcome: outbox.Ambiguous, reason: remote.ReasonEmptyTask},
 		{name: "a foreign task", agent: result(task), named: "t-9", outcome: outbox.Ambiguous, reason: remote.ReasonForeignTask},
-		{name: "too many requests", front: &front{429, codes.ResourceExhausted}, outcome: outbox.NotSent, reason: remote.ReasonTooManyRequests},
-		{name: "unauthorized at the door", front: &front{401, codes.Unauthenticated}, outcome: outbox.Unauthorized, reason: "Unauthorized"},
-		{name: "forbidden at the door", front: &front{403, codes.PermissionDenied}, outcome: outbox.Unauthorized, reason: "Forbidden"},
-		{name: "unavailable", front: &front{503, codes.Unavailable}, outcome: outbox.Ambiguous, reason: "ServiceUnavailable"},
-		{name: "timed out behind the door", front: &front{504, codes.DeadlineExceeded}, outcome: outbox.Ambiguous, reason: "GatewayTimeout"},
-		{name: "failed at the door", front: &front{500, codes.Internal}, outcome: outbox.Ambiguous, reason: "InternalServerError"},
-		{name: "refused at the door", front: &front{400, codes.InvalidArgument}, outcome: outbox.Refused, reason: "BadRequest"},
-		{name: "nobody behind the door", front: &front{404, codes.Unimplemented}, outcome: outbox.NotSent, reason: remote.ReasonEndpointNotFound},
+		{name: "too many requests", front: &front{http: 429, grpc: codes.ResourceExhausted, wait: 2 * time.Second}, outcome: outbox.NotSent, reason: remote.ReasonTooManyRequests,
+			retryAfter: 2 * time.Second},
+		{name: "unauthorized at the door", front: &front{http: 401, grpc: codes.Unauthenticated}, outcome: outbox.Unauthorized, reason: "Unauthorized"},
+		{name: "forbidden at the door", front: &front{http: 403, grpc: codes.PermissionDenied}, outcome: outbox.Unauthorized, reason: "Forbidden"},
+		{name: "unavailable", front: &front{http: 503, grpc: codes.Unavailable}, outcome: outbox.Ambiguous, reason: "ServiceUnavailable"},
+		{name: "timed out behind the door", front: &front{http: 504, grpc: codes.DeadlineExceeded}, outcome: outbox.Ambiguous, reason: "GatewayTimeout"},
+		{name: "failed at the door", front: &front{http: 500, grpc: codes.Internal}, outcome: outbox.Ambiguous, reason: "InternalServerError"},
+		{name: "refused at the door", front: &front{http: 400, grpc: codes.InvalidArgument}, outcome: outbox.Refused, reason: "BadRequest"},
+		{name: "nobody behind the door", front: &front{http: 404, grpc: codes.Unimplemented}, outcome: outbox.NotSent, reason: remote.ReasonEndpointNotFound},
 	}
 	for _, row := range []struct {
 		err     error

@@ -108,8 +108,8 @@ func TestChanges(t *testing.T) {
 		{"not to this caller", &shelf{err: a2a.ErrUnauthenticated}, nil, outbox.Refused, remote.ReasonLookupUnsupported, nil, 1},
 		{"refused", &shelf{err: a2a.ErrInvalidParams}, nil, outbox.Refused, "InvalidParams", nil, 1},
 		{"failed", &shelf{err: a2a.ErrInternalError}, nil, outbox.Ambiguous, "InternalError", nil, 1},
-		{"forbidden at the door", &shelf{}, &front{http.StatusForbidden, codes.PermissionDenied}, outbox.Unauthorized, "Forbidden", nil, 0},
-		{"too many requests", &shelf{}, &front{http.StatusTooManyRequests, codes.ResourceExhausted}, outbox.NotSent, remote.ReasonTooManyRequests, nil, 0},
+		{"forbidden at the door", &shelf{}, &front{http: http.StatusForbidden, grpc: codes.PermissionDenied}, outbox.Unauthorized, "Forbidden", nil, 0},
+		{"too many requests", &shelf{}, &front{http: http.StatusTooManyRequests, grpc: codes.ResourceExhausted}, outbox.NotSent, remote.ReasonTooManyRequests, nil, 0},
 	}
 	for _, b := range listingBindings() {
 		for _, c := range cases {

@@ -19,6 +19,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"google.golang.org/grpc"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -246,4 +247,12 @@ func TestGRPCLongAnswersThatAreNone(t *testing.T) {
 			expect(t, connect(t, a, speakingGRPC, limited(1<<16)).Get(t.Context(), "t-1"), outbox.Ambiguous, c.reason)
 		})
 	}
+}
+
+// A server that finds the answer too large to send says RESOURCE_EXHAUSTED when the agent has the message. That is no rate
+// limit: a second copy could make a second task.
+func TestAnswerTooLargeForItsServer(t *testing.T) {
+	client := connect(t, servingGRPC(t, showing{sdkHandler(), doneWith(a2a.NewTextPart("The books are balanced."))}, nil, grpc.MaxSendMsgSize(16)))
+	expect(t, client.Send(t.Context(), token(t), message()), outbox.Ambiguous, remote.ReasonServerError)
+	expect(t, client.Get(t.Context(), "t-1"), outbox.NotSent, remote.ReasonTooManyRequests)
 }

@@ -105,7 +105,7 @@ func (s grpcStatus) fault(call outbox.Call) fault {
 	switch {
 	case plain.outcome == outbox.Unauthorized && own.outcome == outbox.Unauthorized:
 		return own
-	case plain.outcome == outbox.Unauthorized, s.code == codes.ResourceExhausted:
+	case plain.outcome == outbox.Unauthorized, s.code == codes.ResourceExhausted && s.limitsRate(call):
 		return plain
 	case named:
 		return own
@@ -114,8 +114,14 @@ func (s grpcStatus) fault(call outbox.Call) fault {
 	case s.code == codes.NotFound && (call == outbox.CallGet || call == outbox.CallCancel || call == callSubscribe):
 		// A2A 1.0, section 5.4, has it for TaskNotFound alone; a service that is not there is UNIMPLEMENTED.
 		return rpcFaults[-32001]
-	case known:
+	case known && s.code != codes.ResourceExhausted:
 		return plain
 	}
 	return fault{outcome: outbox.Ambiguous, reason: ReasonServerError}
+}
+
+// limitsRate reports whether RESOURCE_EXHAUSTED says that the call came too early. A server also says so of an answer that
+// it finds too large to send, when the agent has the message: so of a send only the word when to come again proves it.
+func (s grpcStatus) limitsRate(call outbox.Call) bool {
+	return call != outbox.CallSend || s.said.retryDelay > 0
 }

@@ -47,7 +47,7 @@ func codeOnlyCases() []sendCase {
 		{codes.NotFound, outbox.Ambiguous, remote.ReasonServerError},
 		{codes.AlreadyExists, outbox.Ambiguous, remote.ReasonServerError},
 		{codes.PermissionDenied, outbox.Unauthorized, "Forbidden"},
-		{codes.ResourceExhausted, outbox.NotSent, remote.ReasonTooManyRequests},
+		{codes.ResourceExhausted, outbox.Ambiguous, remote.ReasonServerError}, // see TestAnswerTooLargeForItsServer
 		{codes.FailedPrecondition, outbox.Refused, "BadRequest"},
 		{codes.Aborted, outbox.Ambiguous, remote.ReasonServerError},
 		{codes.OutOfRange, outbox.Ambiguous, remote.ReasonServerError},
@@ -100,7 +100,7 @@ func grpcErrorCases(t *testing.T) []sendCase {
 		{codes.Unauthenticated, "UNAUTHENTICATED", outbox.Unauthorized, "Unauthenticated"},
 		{codes.PermissionDenied, "UNAUTHORIZED", outbox.Unauthorized, "PermissionDenied"},
 		{codes.Unauthenticated, "INVALID_PARAMS", outbox.Unauthorized, "Unauthorized"},
-		{codes.ResourceExhausted, "SERVER_ERROR", outbox.NotSent, remote.ReasonTooManyRequests},
+		{codes.ResourceExhausted, "SERVER_ERROR", outbox.Ambiguous, remote.ReasonServerError},
 		{codes.InvalidArgument, "OF_A_LATER_VERSION", outbox.Refused, remote.ReasonRequestRefused},
 		{codes.NotFound, "OF_A_LATER_VERSION", outbox.Ambiguous, remote.ReasonServerError},
 		{codes.Unavailable, "INTERNAL_ERROR", outbox.Ambiguous, "InternalError"},
