@@ -113,11 +113,15 @@ func (c *decision) outOfSight() Action {
 	return follow
 }
 
-// forward reports whether a snapshot says something newer than the status. Duplicate, late and reordered ones do not.
+// forward reports whether a snapshot says something newer than the status. Duplicate, late and reordered ones do not. A
+// task that has ended never moves again, so that nothing can be later than its end: it counts whatever its time says, which
+// the clock of another replica of the agent may have given, or a clock that was set back.
 func (c *decision) forward(t *Task) bool {
 	status := &c.in.Delegation.Status
 	seen := status.StateTimestamp
 	switch {
+	case t.State.Terminal():
+		return true
 	case seen != nil && !t.Timestamp.IsZero() && t.Timestamp.Truncate(time.Microsecond).Before(seen.Time):
 		return false
 	case t.State == status.State:

@@ -251,6 +251,8 @@ func boundRows() []row {
 		{name: "failed finishes", world: working().task(CallGet, "t-5a", v1alpha1.TaskStateFailed, later), want: Wait{}, writes: 1, phase: v1alpha1.PhaseFailed, reason: "Failed"},
 		{name: "rejected finishes", world: working().task(CallGet, "t-5a", v1alpha1.TaskStateRejected, later), want: Wait{}, writes: 1, phase: v1alpha1.PhaseRejected, reason: "Rejected"},
 		{name: "canceled finishes", world: working().task(CallGet, "t-5a", v1alpha1.TaskStateCanceled, later), want: Wait{}, writes: 1, phase: v1alpha1.PhaseCanceled, reason: "Canceled"},
+		{name: "an end is the end whatever its time says", world: working().task(CallGet, "t-5a", v1alpha1.TaskStateCompleted, start.Add(-time.Hour)), want: Wait{}, writes: 1, phase: v1alpha1.PhaseCompleted, reason: "Completed"},
+		{name: "also one without a time", world: working().task(CallGet, "t-5a", v1alpha1.TaskStateFailed, time.Time{}), want: Wait{}, writes: 1, phase: v1alpha1.PhaseFailed, reason: "Failed"},
 		{name: "a look that fails for a moment is no news", world: failing(Ambiguous, time.Second), want: Follow{}, phase: v1alpha1.PhaseWorking, reason: "Working"},
 		{name: "one that fails for long is told once", world: failing(NotSent, time.Minute), want: Follow{}, writes: 1, phase: v1alpha1.PhaseWorking, reason: ReasonAgentUnreachable},
 		{name: "a task denied for a moment is not lost", world: failing(Absent, time.Second), want: Follow{}, phase: v1alpha1.PhaseWorking, reason: "Working"},
