@@ -115,7 +115,7 @@ func (f *Follower) sweep(agent types.UID) {
 		return
 	}
 	now := f.clock.Now()
-	since, ready := w.since()
+	wanted, ready := w.next(now)
 	switch {
 	case w.tasks < leastSwept:
 		// Too few are left to be worth a listing. A rest that the agent was given goes on.
@@ -133,14 +133,14 @@ func (f *Follower) sweep(agent types.UID) {
 			ctx, cancel := context.WithTimeout(ctx, Timeout)
 			defer cancel()
 			asked := f.clock.Now()
-			tasks, ex := s.Lister.Changes(ctx, since)
-			f.swept(w, of, asked, tasks, ex)
+			tasks, ex := s.Lister.Changes(ctx, wanted.since)
+			f.swept(w, of, wanted, asked, tasks, ex)
 		})
 	}
 }
 
 // swept looks at the tasks that a listing shows to have changed, and plans the next one.
-func (f *Follower) swept(w *sweep, of *survey, asked time.Time, tasks []outbox.Task, ex outbox.Exchange) {
+func (f *Follower) swept(w *sweep, of *survey, wanted span, asked time.Time, tasks []outbox.Task, ex outbox.Exchange) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	agent := w.subject.AgentID
@@ -148,11 +148,12 @@ func (f *Follower) swept(w *sweep, of *survey, asked time.Time, tasks []outbox.T
 		return
 	}
 	now, worked := f.clock.Now(), w.working()
-	changed, verdict := w.take(asked, now, tasks, ex, func(id string) bool { return f.byTask[taskOf{agent, id}] != nil })
+	changed, verdict := w.take(wanted, asked, now, tasks, ex, func(id string) bool { return f.byTask[taskOf{agent, id}] != nil })
 	hints := 0
 	for _, e := range changed {
 		if f.differs(taskOf{agent, e.id}, e) {
 			hints++
+			w.doubted = w.doubted || wanted.belies(e.at)
 			f.hint(agent, e.id)
 		}
 	}
