@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"net/http"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -90,7 +91,7 @@ func (r *DelegationReconciler) store(ctx context.Context, d *v1alpha1.Delegation
 	for _, m := range plan.Maps {
 		err := r.keep(ctx, d, m)
 		switch {
-		case errors.Is(err, errNotOurs), apierrors.IsForbidden(err): // by a quota, or since the namespace is going
+		case refusesToKeep(err):
 		case err != nil:
 			return nil, err
 		default:
@@ -112,6 +113,25 @@ func (r *DelegationReconciler) keep(ctx context.Context, d *v1alpha1.Delegation,
 		return r.replace(ctx, cm)
 	}
 	return err
+}
+
+// refusesToKeep reports whether an artifact is refused for good: by a quota, by a policy, which may answer with any status
+// that blames the request, or since the namespace is going. The task has ended all the same, and its end is not to be held
+// up: until it is written, the agent's answer may be in this process alone. What time heals is no refusal.
+func refusesToKeep(err error) bool {
+	if errors.Is(err, errNotOurs) {
+		return true
+	}
+	var refusal apierrors.APIStatus
+	if !errors.As(err, &refusal) {
+		return false
+	}
+	switch code := refusal.Status().Code; code {
+	case http.StatusUnauthorized, http.StatusNotFound, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
+		return false
+	default:
+		return code >= http.StatusBadRequest && code < http.StatusInternalServerError
+	}
 }
 
 var errNotOurs = errors.New("the object belongs to somebody else")
