@@ -231,6 +231,11 @@ func boundRows() []row {
 		w.Result.Since = w.Now.Add(-since)
 		return w
 	}
+	ahead := func() *world {
+		w := working()
+		w.Delegation.Status.StateTimestamp = &metav1.MicroTime{Time: start.AddDate(1, 0, 0)}
+		return w.task(CallGet, "t-5a", v1alpha1.TaskStateInputRequired, later)
+	}
 	away := working()
 	away.Agent.Problem = &Problem{Reason: "AgentNotFound", Message: "create it"}
 	examined := working()
@@ -244,6 +249,8 @@ func boundRows() []row {
 		{name: "a question is written", world: working().task(CallGet, "t-5a", v1alpha1.TaskStateInputRequired, later), want: Follow{}, writes: 1, phase: v1alpha1.PhaseInputRequired, reason: "InputRequired"},
 		{name: "work goes on after a question", world: newWorld().bound(v1alpha1.TaskStateInputRequired).task(CallGet, "t-5a", v1alpha1.TaskStateWorking, later), want: Follow{}, writes: 1, phase: v1alpha1.PhaseWorking, reason: "Working"},
 		{name: "an older state is not written", world: working().task(CallGet, "t-5a", v1alpha1.TaskStateInputRequired, start.Add(-time.Second)), want: Follow{}, phase: v1alpha1.PhaseWorking, reason: "Working"},
+		{name: "but a time that is far ahead of ours proves nothing", world: ahead(), want: Follow{}, writes: 1, phase: v1alpha1.PhaseInputRequired, reason: "InputRequired"},
+		{name: "unless both are", world: ahead().task(CallGet, "t-5a", v1alpha1.TaskStateInputRequired, start.AddDate(0, 6, 0)), want: Follow{}, phase: v1alpha1.PhaseWorking, reason: "Working"},
 		{name: "nor one that goes back without a time", world: working().task(CallGet, "t-5a", v1alpha1.TaskStateSubmitted, time.Time{}), want: Follow{}, phase: v1alpha1.PhaseWorking, reason: "Working"},
 		{name: "nor another task", world: working().task(CallGet, "t-other", v1alpha1.TaskStateCompleted, later), want: Follow{}, phase: v1alpha1.PhaseWorking, reason: "Working"},
 		{name: "an unknown state is neither terminal nor success", world: working().task(CallGet, "t-5a", "completed", later), want: Follow{}, writes: 1, phase: v1alpha1.PhaseWorking, reason: "Working"},
