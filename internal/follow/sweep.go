@@ -166,21 +166,42 @@ func (f *Follower) swept(w *sweep, of *survey, wanted span, asked time.Time, tas
 	f.sweepQueue.AddAfter(agent, max(w.gap(w.subject.MaxInterval)-now.Sub(asked), ex.RetryAfter, 0))
 }
 
-// differs reports whether one of those that follow a task has seen something else of it than a listing shows. The first look
-// at a task is planned already, and waits its turn where many came at once: that the task is listed is no news of it. The
-// caller holds the lock.
+// differs reports whether one of those that follow a task knows something else of it than a listing shows. The first look
+// at a task is planned already, and waits its turn where many came at once: that the task is listed is no news of it, unless
+// as something else than before or than the status has. The caller holds the lock.
 func (f *Follower) differs(task taskOf, e entry) bool {
 	for uid := range f.byTask[task] {
-		if seen := f.tracked[uid].seen.mark; seen != e.mark && (seen != mark{} || e.again) {
+		switch t := f.tracked[uid]; {
+		case t.seen.mark != mark{}:
+			if t.seen.mark != e.mark {
+				return true
+			}
+		case e.again, t.behind(e.mark):
 			return true
 		}
 	}
 	return false
 }
 
+// behind reports whether a task was listed in another state than the one that is known of it, or anew in the same one. The API
+// server keeps the microseconds of a time, and a listing may show less of it.
+func (t *track) behind(is mark) bool {
+	switch {
+	case t.State == "":
+		return false
+	case string(t.State) != is.state:
+		return true
+	}
+	return !t.Timestamp.IsZero() && is.at.Truncate(time.Microsecond).After(t.Timestamp)
+}
+
 // hasten brings forward the looks at an agent's tasks, which were rare while listings showed what changed. The caller holds
 // the lock.
 func (f *Follower) hasten(agent types.UID) {
+	if w := f.sweeps[agent]; w != nil {
+		// All have their turn anew. Turns that were given before would put off those of tasks that are still to come.
+		w.slot = time.Time{}
+	}
 	for uid, t := range f.tracked {
 		if t.AgentID == agent && !t.busy {
 			t.interval = t.MinInterval
