@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -142,28 +143,48 @@ func (a *Agents) connect(ctx context.Context, ra *v1alpha1.RemoteAgent, v *agent
 		return err
 	}
 	v.Credentials = version
-	made := fmt.Sprintf("%s/%d/%s/%t/%s", v.Endpoint, ra.Generation, version, v.Deduplicates, ra.Status.Endpoint.ProtocolVersion)
+	from := fmt.Sprintf("%s/%d/%s/%t/%s", v.Endpoint, ra.Generation, version, v.Deduplicates, ra.Status.Endpoint.ProtocolVersion)
 	a.mu.Lock()
 	held := a.clients[ra.UID]
 	a.mu.Unlock()
-	if held != nil && held.made == made {
+	if held != nil && held.made == from {
 		v.client = held.Client
 		return nil
 	}
-	v.client, v.Problem, err = a.dial(ctx, ra, v.Deduplicates)
-	if err != nil || v.Problem != nil {
+	made, problem, err := a.dial(ctx, ra, v.Deduplicates)
+	if err != nil || problem != nil {
+		v.Problem = problem
 		return err
 	}
+	v.client, err = a.share(ra.UID, held, &agentClient{Client: made, made: from})
+	return err
+}
+
+// errOvertaken says that another worker made a client of another version of a RemoteAgent meanwhile.
+var errOvertaken = errors.New("the RemoteAgent or its Secret changed while its client was made")
+
+// share keeps a client for all workers, in the place of the one that was held when it was begun, and returns the one to use.
+// Where several workers need one at once the first to be done wins: who used another would use one that is closed when the
+// next takes its place, and no stream opens on it.
+func (a *Agents) share(agent types.UID, before, made *agentClient) (*remote.Client, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	held := a.clients[agent]
+	if held != before && held != nil {
+		made.Close()
+		if held.made != made.made {
+			return nil, errOvertaken
+		}
+		return held.Client, nil
+	}
 	if a.clients == nil {
 		a.clients = map[types.UID]*agentClient{}
 	}
-	if held := a.clients[ra.UID]; held != nil {
+	if held != nil {
 		held.Close()
 	}
-	a.clients[ra.UID] = &agentClient{Client: v.client, made: made}
-	return nil
+	a.clients[agent] = made
+	return made.Client, nil
 }
 
 // heldClient gives the view the client that was made while the Secret was there: a namespace that is deleted loses its

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"maps"
+	"net/http"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -75,7 +76,7 @@ func (r *DelegationReconciler) keepAll(ctx context.Context, d *v1alpha1.Delegati
 		switch {
 		case errors.Is(err, errNotOurs):
 			return slices.Concat(names[:i], names[i+1:]), nil
-		case apierrors.IsForbidden(err): // by a quota, or since the namespace is going
+		case refusesToKeep(err):
 			return names[:i], nil
 		case err != nil:
 			return nil, err
@@ -93,13 +94,29 @@ func (r *DelegationReconciler) keep(ctx context.Context, d *v1alpha1.Delegation,
 		return err
 	}
 	err := r.Client.Create(ctx, cm)
-	if !apierrors.IsAlreadyExists(err) && !apierrors.IsForbidden(err) {
+	if !apierrors.IsAlreadyExists(err) && !refusesToKeep(err) {
 		return err
 	}
 	if is := r.replace(ctx, d, cm); !apierrors.IsNotFound(is) {
 		return is
 	}
 	return err
+}
+
+// refusesToKeep reports whether an artifact is refused for good: by a quota, by a policy, which may answer with any status
+// that blames the request, or since the namespace is going. The task has ended all the same, and its end is not to be held
+// up: until it is written, the agent's answer may be in this process alone. What time heals is no refusal.
+func refusesToKeep(err error) bool {
+	var refusal apierrors.APIStatus
+	if !errors.As(err, &refusal) {
+		return false
+	}
+	switch code := refusal.Status().Code; code {
+	case http.StatusUnauthorized, http.StatusNotFound, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
+		return false
+	default:
+		return code >= http.StatusBadRequest && code < http.StatusInternalServerError
+	}
 }
 
 var errNotOurs = errors.New("the object belongs to somebody else")
@@ -125,7 +142,8 @@ func (r *DelegationReconciler) replace(ctx context.Context, d *v1alpha1.Delegati
 
 // prune deletes the Delegation's ConfigMaps of these names that a plan does not need: what was stored by a process that
 // ended before it wrote the status, or before a quota refused the rest. It looks into the cache, so that it costs no call
-// where there is nothing. What that does not show yet goes when the Delegation goes.
+// where there is nothing. What that does not show yet, or what a policy keeps, goes
+// when the Delegation goes.
 func (r *DelegationReconciler) prune(ctx context.Context, d *v1alpha1.Delegation, names []string, plan *artifact.Plan) error {
 	for _, name := range names {
 		if slices.ContainsFunc(plan.Maps, func(m *artifact.Map) bool { return m.Name == name }) {
@@ -146,7 +164,8 @@ func (r *DelegationReconciler) prune(ctx context.Context, d *v1alpha1.Delegation
 			return err
 		}
 		uid := cm.GetUID()
-		if err := client.IgnoreNotFound(r.Client.Delete(ctx, cm, client.Preconditions{UID: &uid})); err != nil {
+		err = client.IgnoreNotFound(r.Client.Delete(ctx, cm, client.Preconditions{UID: &uid}))
+		if err != nil && !refusesToKeep(err) {
 			return err
 		}
 	}

@@ -98,6 +98,13 @@ func (l *lister) set(i int, state v1alpha1.TaskState) {
 	}
 }
 
+// stamp gives a task's state another time.
+func (l *lister) stamp(i int, at time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tasks[i].Timestamp = at
+}
+
 func (l *lister) counts() (listings, looks int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

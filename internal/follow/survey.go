@@ -14,8 +14,6 @@ const (
 	// leastOverlap is how far a listing reaches back at the least: the clocks of an agent's replicas differ, a change is not
 	// listed at once, and what one listing lost the next ones show.
 	leastOverlap = 10 * time.Second
-	// slack is how much slower than ours an agent's clock may run, one part in slack.
-	slack = 1000
 	// maxFailures is how many listings may fail in a row before each task is looked at as if there were none.
 	maxFailures = 3
 	// chances is how many listings may lack a change that a look has shown.
@@ -60,13 +58,15 @@ func markOf(t *outbox.Task) mark { return mark{string(t.State), t.Timestamp} }
 
 // survey is what an agent's listings have shown and how far they are trusted. It reads no clock and makes no call.
 //
-// The timestamps in a listing are the agent's, whose clock is never compared with ours. What is known of it is a lower
-// bound: when a timestamp came, the agent's clock showed that time or a later one, and since then it went on about as
-// ours did.
+// See span for the time that a listing begins at.
 type survey struct {
 	interval time.Duration
 	// theirs is the agent's time that its clock had reached at ours.
 	theirs, ours time.Time
+	// checked is when the last complete listing was asked for that began by our own clock, and doubted whether one of these
+	// showed what the others had to show.
+	checked time.Time
+	doubted bool
 	// began is when the first complete listing was asked for, since when every change is to be listed; through, when the
 	// last one was. Both are zero before it.
 	began, through time.Time
@@ -93,31 +93,6 @@ func newSurvey(interval time.Duration) *survey {
 	return &survey{interval: interval, listed: map[string]mark{}, owed: map[string]debt{}}
 }
 
-// learn takes note of a timestamp of the agent's.
-func (s *survey) learn(theirs, ours time.Time) {
-	if !theirs.IsZero() && (s.theirs.IsZero() || theirs.After(s.clock(ours))) {
-		s.theirs, s.ours = theirs, ours
-	}
-}
-
-// clock is what the agent's clock showed at the least when ours showed that time.
-func (s *survey) clock(ours time.Time) time.Time {
-	passed := ours.Sub(s.ours)
-	return s.theirs.Add(passed - passed.Abs()/slack)
-}
-
-// since is the agent's time from which on to list; false while nothing is known of its clock.
-func (s *survey) since() (time.Time, bool) {
-	if s.theirs.IsZero() {
-		return time.Time{}, false
-	}
-	overlap := max(leastOverlap, chances*s.interval)
-	if s.through.IsZero() {
-		return s.theirs.Add(-overlap), true
-	}
-	return s.clock(s.through).Add(-overlap), true
-}
-
 // working reports whether changes come by listings, so that looks at single tasks may be rare.
 func (s *survey) working() bool { return !s.through.IsZero() }
 
@@ -128,8 +103,8 @@ type entry struct {
 	again bool
 }
 
-// take reads a listing that was asked for at one time and came at another.
-func (s *survey) take(asked, came time.Time, tasks []outbox.Task, ex outbox.Exchange, followed func(string) bool) ([]entry, Verdict) {
+// take reads a listing of a span that was asked for at one time and came at another.
+func (s *survey) take(of span, asked, came time.Time, tasks []outbox.Task, ex outbox.Exchange, followed func(string) bool) ([]entry, Verdict) {
 	var changed []entry
 	present := map[string]mark{}
 	for i := range tasks {
@@ -150,6 +125,9 @@ func (s *survey) take(asked, came time.Time, tasks []outbox.Task, ex outbox.Exch
 			s.began = asked
 		}
 		s.through, s.failures = asked, 0
+		if of.ours {
+			s.checked = asked
+		}
 		s.collect(asked, present)
 		if s.misses >= maxMisses {
 			verdict = Distrusted

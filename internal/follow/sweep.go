@@ -115,7 +115,7 @@ func (f *Follower) sweep(agent types.UID) {
 		return
 	}
 	now := f.clock.Now()
-	since, ready := w.since()
+	wanted, ready := w.next(now)
 	switch {
 	case w.tasks < leastSwept:
 		// Too few are left to be worth a listing. A rest that the agent was given goes on.
@@ -133,14 +133,14 @@ func (f *Follower) sweep(agent types.UID) {
 			ctx, cancel := context.WithTimeout(ctx, Timeout)
 			defer cancel()
 			asked := f.clock.Now()
-			tasks, ex := s.Lister.Changes(ctx, since)
-			f.swept(w, of, asked, tasks, ex)
+			tasks, ex := s.Lister.Changes(ctx, wanted.since)
+			f.swept(w, of, wanted, asked, tasks, ex)
 		})
 	}
 }
 
 // swept looks at the tasks that a listing shows to have changed, and plans the next one.
-func (f *Follower) swept(w *sweep, of *survey, asked time.Time, tasks []outbox.Task, ex outbox.Exchange) {
+func (f *Follower) swept(w *sweep, of *survey, wanted span, asked time.Time, tasks []outbox.Task, ex outbox.Exchange) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	agent := w.subject.AgentID
@@ -148,11 +148,12 @@ func (f *Follower) swept(w *sweep, of *survey, asked time.Time, tasks []outbox.T
 		return
 	}
 	now, worked := f.clock.Now(), w.working()
-	changed, verdict := w.take(asked, now, tasks, ex, func(id string) bool { return f.byTask[taskOf{agent, id}] != nil })
+	changed, verdict := w.take(wanted, asked, now, tasks, ex, func(id string) bool { return f.byTask[taskOf{agent, id}] != nil })
 	hints := 0
 	for _, e := range changed {
 		if f.differs(taskOf{agent, e.id}, e) {
 			hints++
+			w.doubted = w.doubted || wanted.belies(e.at)
 			f.hint(agent, e.id)
 		}
 	}
@@ -165,21 +166,42 @@ func (f *Follower) swept(w *sweep, of *survey, asked time.Time, tasks []outbox.T
 	f.sweepQueue.AddAfter(agent, max(w.gap(w.subject.MaxInterval)-now.Sub(asked), ex.RetryAfter, 0))
 }
 
-// differs reports whether one of those that follow a task has seen something else of it than a listing shows. The first look
-// at a task is planned already, and waits its turn where many came at once: that the task is listed is no news of it. The
-// caller holds the lock.
+// differs reports whether one of those that follow a task knows something else of it than a listing shows. The first look
+// at a task is planned already, and waits its turn where many came at once: that the task is listed is no news of it, unless
+// as something else than before or than the status has. The caller holds the lock.
 func (f *Follower) differs(task taskOf, e entry) bool {
 	for uid := range f.byTask[task] {
-		if seen := f.tracked[uid].seen.mark; seen != e.mark && (seen != mark{} || e.again) {
+		switch t := f.tracked[uid]; {
+		case t.seen.mark != mark{}:
+			if t.seen.mark != e.mark {
+				return true
+			}
+		case e.again, t.behind(e.mark):
 			return true
 		}
 	}
 	return false
 }
 
+// behind reports whether a task was listed in another state than the one that is known of it, or anew in the same one. The API
+// server keeps the microseconds of a time, and a listing may show less of it.
+func (t *track) behind(is mark) bool {
+	switch {
+	case t.State == "":
+		return false
+	case string(t.State) != is.state:
+		return true
+	}
+	return !t.Timestamp.IsZero() && is.at.Truncate(time.Microsecond).After(t.Timestamp)
+}
+
 // hasten brings forward the looks at an agent's tasks, which were rare while listings showed what changed. The caller holds
 // the lock.
 func (f *Follower) hasten(agent types.UID) {
+	if w := f.sweeps[agent]; w != nil {
+		// All have their turn anew. Turns that were given before would put off those of tasks that are still to come.
+		w.slot = time.Time{}
+	}
 	for uid, t := range f.tracked {
 		if t.AgentID == agent && !t.busy {
 			t.interval = t.MinInterval

@@ -13,6 +13,9 @@ import (
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 )
 
+// maxAhead is how far an agent's clock may be ahead of ours: more than time zones are apart.
+const maxAhead = 24 * time.Hour
+
 // bind records the agent's answer to the message. Where the task has ended already this is the last write.
 func (c *decision) bind() Action {
 	r := c.in.Result
@@ -113,12 +116,16 @@ func (c *decision) outOfSight() Action {
 	return follow
 }
 
-// forward reports whether a snapshot says something newer than the status. Duplicate, late and reordered ones do not.
+// forward reports whether a snapshot says something newer than the status. Duplicate, late and reordered ones do not. A
+// task that has ended never moves again, so that nothing can be later than its end: it counts whatever its time says, which
+// the clock of another replica of the agent may have given, or a clock that was set back.
 func (c *decision) forward(t *Task) bool {
 	status := &c.in.Delegation.Status
 	seen := status.StateTimestamp
 	switch {
-	case seen != nil && !t.Timestamp.IsZero() && t.Timestamp.Truncate(time.Microsecond).Before(seen.Time):
+	case t.State.Terminal():
+		return true
+	case c.older(t, seen):
 		return false
 	case t.State == status.State:
 		return t.Message != status.StateMessage || c.unreachable() || (t.State.Interrupted() && newer(t, seen))
@@ -126,6 +133,17 @@ func (c *decision) forward(t *Task) bool {
 		return false
 	}
 	return true
+}
+
+// older reports whether a snapshot is from before the state that was seen, by the agent's times. A time that is far ahead of
+// our clock, as of a task that was given one in the future, is none to tell the order by: what came after it would be hidden
+// for as long. Where the agent's clock itself is so far ahead both times are.
+func (c *decision) older(t *Task, seen *metav1.MicroTime) bool {
+	if seen == nil || t.Timestamp.IsZero() {
+		return false
+	}
+	limit := c.in.Now.Add(maxAhead)
+	return t.Timestamp.Truncate(time.Microsecond).Before(seen.Time) && (!seen.After(limit) || t.Timestamp.After(limit))
 }
 
 // unreachable reports whether the last that was told of the task is that it could not be looked at.

@@ -231,6 +231,11 @@ func boundRows() []row {
 		w.Result.Since = w.Now.Add(-since)
 		return w
 	}
+	ahead := func() *world {
+		w := working()
+		w.Delegation.Status.StateTimestamp = &metav1.MicroTime{Time: start.AddDate(1, 0, 0)}
+		return w.task(CallGet, "t-5a", v1alpha1.TaskStateInputRequired, later)
+	}
 	away := working()
 	away.Agent.Problem = &Problem{Reason: "AgentNotFound", Message: "create it"}
 	examined := working()
@@ -244,6 +249,8 @@ func boundRows() []row {
 		{name: "a question is written", world: working().task(CallGet, "t-5a", v1alpha1.TaskStateInputRequired, later), want: Follow{}, writes: 1, phase: v1alpha1.PhaseInputRequired, reason: "InputRequired"},
 		{name: "work goes on after a question", world: newWorld().bound(v1alpha1.TaskStateInputRequired).task(CallGet, "t-5a", v1alpha1.TaskStateWorking, later), want: Follow{}, writes: 1, phase: v1alpha1.PhaseWorking, reason: "Working"},
 		{name: "an older state is not written", world: working().task(CallGet, "t-5a", v1alpha1.TaskStateInputRequired, start.Add(-time.Second)), want: Follow{}, phase: v1alpha1.PhaseWorking, reason: "Working"},
+		{name: "but a time that is far ahead of ours proves nothing", world: ahead(), want: Follow{}, writes: 1, phase: v1alpha1.PhaseInputRequired, reason: "InputRequired"},
+		{name: "unless both are", world: ahead().task(CallGet, "t-5a", v1alpha1.TaskStateInputRequired, start.AddDate(0, 6, 0)), want: Follow{}, phase: v1alpha1.PhaseWorking, reason: "Working"},
 		{name: "nor one that goes back without a time", world: working().task(CallGet, "t-5a", v1alpha1.TaskStateSubmitted, time.Time{}), want: Follow{}, phase: v1alpha1.PhaseWorking, reason: "Working"},
 		{name: "nor another task", world: working().task(CallGet, "t-other", v1alpha1.TaskStateCompleted, later), want: Follow{}, phase: v1alpha1.PhaseWorking, reason: "Working"},
 		{name: "an unknown state is neither terminal nor success", world: working().task(CallGet, "t-5a", "completed", later), want: Follow{}, writes: 1, phase: v1alpha1.PhaseWorking, reason: "Working"},
@@ -251,6 +258,8 @@ func boundRows() []row {
 		{name: "failed finishes", world: working().task(CallGet, "t-5a", v1alpha1.TaskStateFailed, later), want: Wait{}, writes: 1, phase: v1alpha1.PhaseFailed, reason: "Failed"},
 		{name: "rejected finishes", world: working().task(CallGet, "t-5a", v1alpha1.TaskStateRejected, later), want: Wait{}, writes: 1, phase: v1alpha1.PhaseRejected, reason: "Rejected"},
 		{name: "canceled finishes", world: working().task(CallGet, "t-5a", v1alpha1.TaskStateCanceled, later), want: Wait{}, writes: 1, phase: v1alpha1.PhaseCanceled, reason: "Canceled"},
+		{name: "an end is the end whatever its time says", world: working().task(CallGet, "t-5a", v1alpha1.TaskStateCompleted, start.Add(-time.Hour)), want: Wait{}, writes: 1, phase: v1alpha1.PhaseCompleted, reason: "Completed"},
+		{name: "also one without a time", world: working().task(CallGet, "t-5a", v1alpha1.TaskStateFailed, time.Time{}), want: Wait{}, writes: 1, phase: v1alpha1.PhaseFailed, reason: "Failed"},
 		{name: "a look that fails for a moment is no news", world: failing(Ambiguous, time.Second), want: Follow{}, phase: v1alpha1.PhaseWorking, reason: "Working"},
 		{name: "one that fails for long is told once", world: failing(NotSent, time.Minute), want: Follow{}, writes: 1, phase: v1alpha1.PhaseWorking, reason: ReasonAgentUnreachable},
 		{name: "a task denied for a moment is not lost", world: failing(Absent, time.Second), want: Follow{}, phase: v1alpha1.PhaseWorking, reason: "Working"},

@@ -38,9 +38,10 @@ func (e Event) Mark(d *v1alpha1.Delegation) string {
 	return mark
 }
 
-// before reports whether the event is older than a time, of which the API server keeps the microseconds.
+// before reports whether the event is older than a time, of which the API server keeps the microseconds. The end of a task
+// never is, whatever clock gave its time: nothing comes after it.
 func (e Event) before(at time.Time) bool {
-	return !e.Timestamp.IsZero() && e.Timestamp.Truncate(time.Microsecond).Before(at)
+	return !e.State.Terminal() && !e.Timestamp.IsZero() && e.Timestamp.Truncate(time.Microsecond).Before(at)
 }
 
 // asksAgain reports whether the task waits for a message once more, with another question.
@@ -55,5 +56,5 @@ func overtaken(held, mark string, e Event) bool {
 		return true
 	}
 	last, err := time.Parse(time.RFC3339Nano, at)
-	return err == nil && !e.Timestamp.IsZero() && e.Timestamp.Before(last)
+	return err == nil && !e.State.Terminal() && !e.Timestamp.IsZero() && e.Timestamp.Before(last)
 }

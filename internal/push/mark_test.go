@@ -58,6 +58,7 @@ func TestMark(t *testing.T) {
 	}{
 		{"the end", atWork, event(completed, 9), done},
 		{"the end, without a time", atWork, event(completed, -1), "TASK_STATE_COMPLETED"},
+		{"the end, whatever its time says", atWork, event(completed, 3), "TASK_STATE_COMPLETED 2026-09-30T12:00:03Z"},
 		{"the end, where no time is known", timeless, event(completed, 9), done},
 		{"nothing", atWork, Event{}, ""},
 		{"a chunk, without a state", atWork, Event{TaskID: "t-1"}, ""},
@@ -73,6 +74,7 @@ func TestMark(t *testing.T) {
 		{"told already", known(v1alpha1.PhaseWorking, "t-1", working, 5, done), event(completed, 9), ""},
 		{"overtaken by what was told", known(v1alpha1.PhaseWorking, "t-1", working, 1, "TASK_STATE_INPUT_REQUIRED 2026-09-30T12:00:05Z"), event(v1alpha1.TaskStateAuthRequired, 3), ""},
 		{"later than what was told", known(v1alpha1.PhaseWorking, "t-1", working, 1, "TASK_STATE_INPUT_REQUIRED 2026-09-30T12:00:05Z"), event(completed, 9), done},
+		{"the end, of which an older time is told than of what was told", known(v1alpha1.PhaseWorking, "t-1", working, 1, "TASK_STATE_INPUT_REQUIRED 2026-09-30T12:00:12Z"), event(completed, 9), done},
 		{"after the end was told", known(v1alpha1.PhaseWorking, "t-1", working, 5, "TASK_STATE_COMPLETED"), event(asking, -1), ""},
 		{"after a note by hand", known(v1alpha1.PhaseWorking, "t-1", working, 5, "look"), event(completed, 9), done},
 	} {

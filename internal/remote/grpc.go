@@ -42,44 +42,33 @@ var methods = map[outbox.Call]method{
 	outbox.CallSend: {
 		a2apb.A2AService_SendMessage_FullMethodName,
 		func() proto.Message { return &a2apb.SendMessageRequest{} }, func() proto.Message { return &a2apb.SendMessageResponse{} },
-		func(m proto.Message) { strip(m.(*a2apb.SendMessageResponse).GetTask()) },
+		func(m proto.Message) {
+			plainTask(m.(*a2apb.SendMessageResponse).GetTask())
+			plainMessage(m.(*a2apb.SendMessageResponse).GetMessage())
+		},
 	},
 	outbox.CallFind: {
 		a2apb.A2AService_ListTasks_FullMethodName,
 		func() proto.Message { return &a2apb.ListTasksRequest{} }, func() proto.Message { return &a2apb.ListTasksResponse{} },
 		func(m proto.Message) {
 			for _, t := range m.(*a2apb.ListTasksResponse).GetTasks() {
-				strip(t)
+				plainTask(t)
 			}
 		},
 	},
 	outbox.CallGet: {
 		a2apb.A2AService_GetTask_FullMethodName,
 		func() proto.Message { return &a2apb.GetTaskRequest{} }, func() proto.Message { return &a2apb.Task{} },
-		func(m proto.Message) { strip(m.(*a2apb.Task)) },
+		func(m proto.Message) { plainTask(m.(*a2apb.Task)) },
 	},
 	outbox.CallCancel: {
 		a2apb.A2AService_CancelTask_FullMethodName,
 		func() proto.Message { return &a2apb.CancelTaskRequest{} }, func() proto.Message { return &a2apb.Task{} },
-		func(m proto.Message) { strip(m.(*a2apb.Task)) },
+		func(m proto.Message) { plainTask(m.(*a2apb.Task)) },
 	},
 	callSubscribe: {
 		path: a2apb.A2AService_SubscribeToTask_FullMethodName, in: func() proto.Message { return &a2apb.SubscribeToTaskRequest{} },
 	},
-}
-
-// strip takes out of a task what may have no JSON form, such as a time beyond the year 9999 or a NaN in data.
-func strip(t *a2apb.Task) {
-	if t == nil {
-		return
-	}
-	t.Artifacts, t.Metadata = nil, nil
-	if t.Status != nil {
-		t.Status = &a2apb.TaskStatus{State: t.Status.State}
-	}
-	for i, m := range t.History {
-		t.History[i] = &a2apb.Message{MessageId: m.GetMessageId(), ContextId: m.GetContextId(), TaskId: m.GetTaskId()}
-	}
 }
 
 // encode implements binding. gRPC has its methods at the root of a host, whatever path an interface's URL has.

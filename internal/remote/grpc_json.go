@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/known/structpb"
 )
 
 // members are those that an object has so far.
@@ -71,8 +72,8 @@ func appendEscaped(out, text []byte) []byte {
 	return out
 }
 
-// plainValue is the JSON form of a value of a well-known type. A NaN in data has none, nor has a time beyond the year 9999.
-func plainValue(name protoreflect.FullName, raw []byte) ([]byte, bool) {
+// plainJSON is the JSON form of a value of a well-known type. A time beyond the year 9999 has none.
+func plainJSON(name protoreflect.FullName, raw []byte) ([]byte, bool) {
 	kind, err := protoregistry.GlobalTypes.FindMessageByName(name)
 	if err != nil {
 		return nil, false
@@ -80,6 +81,9 @@ func plainValue(name protoreflect.FullName, raw []byte) ([]byte, bool) {
 	m := kind.New().Interface()
 	if proto.Unmarshal(raw, m) != nil {
 		return nil, false
+	}
+	if data, ok := m.(*structpb.Value); ok {
+		plainValue(data)
 	}
 	plain, err := protojson.Marshal(m)
 	return plain, err == nil

@@ -138,7 +138,7 @@ func (t *transcoder) wellKnown(f protoreflect.FieldDescriptor, length int64) {
 	} else {
 		raw := make([]byte, 0, length)
 		t.pieces(length, func(b []byte) { raw = append(raw, b...) })
-		if plain, ok := plainValue(f.Message().FullName(), raw); ok {
+		if plain, ok := plainJSON(f.Message().FullName(), raw); ok {
 			t.emit(plain)
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"io"
 	"log"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -52,8 +53,15 @@ func grpcTaskCases(t *testing.T) []sendCase {
 	replied.agent = grpcAnswering(200, grpcHeader(), frame(t, &a2apb.SendMessageResponse{Payload: &a2apb.SendMessageResponse_Message{
 		Message: &a2apb.Message{MessageId: "r-1", Parts: []*a2apb.Part{{Content: &a2apb.Part_Text{Text: said}}}},
 	}}), ended(t, 0, ""))
+	odd := replied
+	odd.name = "Accepted: a message with data that has no JSON form"
+	odd.agent = grpcAnswering(200, grpcHeader(), frame(t, &a2apb.SendMessageResponse{Payload: &a2apb.SendMessageResponse_Message{
+		Message: &a2apb.Message{MessageId: "r-1", Parts: []*a2apb.Part{
+			{Content: &a2apb.Part_Text{Text: said}}, {Content: &a2apb.Part_Data{Data: structpb.NewNumberValue(math.NaN())}},
+		}},
+	}}), ended(t, 0, ""))
 	return []sendCase{
-		named, typed, replied,
+		named, typed, replied, odd,
 		accepted("a task", "TASK_STATE_WORKING", none),
 		accepted("a task that has ended already", "TASK_STATE_COMPLETED", func(t *a2apb.Task) { t.Status.State = a2apb.TaskState_TASK_STATE_COMPLETED }),
 		accepted("a state that nobody knows", "42", func(t *a2apb.Task) { t.Status.State = 42 }),

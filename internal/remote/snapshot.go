@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"mime"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -34,7 +35,7 @@ func Snapshot(t *a2a.Task) outbox.Task {
 		Message:   paragraph(messageText(t.Status.Message), maxMessage),
 	}
 	if t.Status.Timestamp != nil {
-		s.Timestamp = t.Status.Timestamp.UTC()
+		s.Timestamp = keepable(*t.Status.Timestamp)
 	}
 	for _, m := range t.History {
 		if m != nil && m.ID != "" {
@@ -45,6 +46,15 @@ func Snapshot(t *a2a.Task) outbox.Task {
 	om, _ := omissionOf(t.Metadata)
 	s.MoreArtifacts = om.Elements
 	return s
+}
+
+// keepable is a time in UTC if the API server takes it, which has years of four digits (RFC 3339), else zero. With another
+// one a status would be refused as a whole, each time.
+func keepable(t time.Time) time.Time {
+	if t = t.UTC(); t.Year() < 1 || t.Year() > 9999 {
+		return time.Time{}
+	}
+	return t
 }
 
 // fit is an id of the agent's if it can be kept as it is, else empty.

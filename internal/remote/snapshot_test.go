@@ -88,3 +88,18 @@ func TestReplyIsCut(t *testing.T) {
 		t.Errorf("%+v", ex.Reply)
 	}
 }
+
+// The API server keeps years of four digits. With another one in it no status would ever be written.
+func TestTimesThatNoStatusHolds(t *testing.T) {
+	for text, kept := range map[string]bool{
+		"9999-12-31T23:59:59Z": true, "9999-12-31T23:59:59-12:00": false, "0001-01-02T00:00:00Z": true,
+		"0000-01-01T00:00:00+12:00": false, "0000-06-01T00:00:00Z": false,
+	} {
+		a := answering(200, jsonHeader(), resultBody(`{"id":"t-1","contextId":"c-1","status":{"state":"TASK_STATE_WORKING","timestamp":"`+text+`"}}`))(t)
+		ex := connect(t, a).Get(t.Context(), "t-1")
+		expectTask(t, ex, outbox.Accepted, "")
+		if got := !ex.Task.Timestamp.IsZero(); got != kept {
+			t.Errorf("%s: %s", text, ex.Task.Timestamp)
+		}
+	}
+}

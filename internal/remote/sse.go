@@ -144,8 +144,11 @@ func readEvents(body io.Reader, heard func(), read func(data []byte) answer) ans
 }
 
 // isNews reports whether an event may be about the state of its task. All but a piece of an artifact may (A2A 1.0, section
-// 3.2.3): artifacts are read when the task has ended, and agents that write word by word send many.
-func isNews(result json.RawMessage) bool { return !object(result).has("artifactUpdate") }
+// 3.2.3; A2A 0.3, section 7.2.3): artifacts are read when the task has ended, and agents that write word by word send many.
+func isNews(result json.RawMessage) bool {
+	o := object(result)
+	return !o.has("artifactUpdate") && o.text("kind") != "artifact-update"
+}
 
 // ofEvent is an event's data as if it were a response of its own.
 func ofEvent(data []byte) evidence {
@@ -157,6 +160,11 @@ func (rpc) streams(h http.Header) bool { return isEventStream(h) }
 
 // listen implements binding.
 func (b rpc) listen(p parcel, resp *http.Response, heard func()) answer {
+	return readEvents(resp.Body, heard, func(data []byte) answer { return b.decode(callSubscribe, p, ofEvent(data)) })
+}
+
+// listen implements binding. Errors have the codes of A2A 0.3.
+func (b legacyRPC) listen(p parcel, resp *http.Response, heard func()) answer {
 	return readEvents(resp.Body, heard, func(data []byte) answer { return b.decode(callSubscribe, p, ofEvent(data)) })
 }
 

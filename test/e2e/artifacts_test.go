@@ -4,6 +4,7 @@
 package e2e
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -17,7 +18,9 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -196,6 +199,56 @@ func TestResultsUnderAQuota(t *testing.T) {
 				t.Errorf("%d are truncated, want %d", got, truncated)
 			}
 		})
+	}
+}
+
+// forbidConfigMaps has a policy of the cluster's owner refuse the ConfigMaps of results in a namespace. It refuses as policies
+// do by default: with Invalid.
+func forbidConfigMaps(t *testing.T, s *harness.Space) {
+	t.Helper()
+	policy := &admissionv1.ValidatingAdmissionPolicy{}
+	policy.Name = "no-configmaps." + s.Namespace
+	rule := admissionv1.NamedRuleWithOperations{}
+	rule.Operations = []admissionv1.OperationType{admissionv1.Create}
+	rule.APIGroups, rule.APIVersions, rule.Resources = []string{""}, []string{"v1"}, []string{"configmaps"}
+	policy.Spec.MatchConstraints = &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{rule}}
+	policy.Spec.Validations = []admissionv1.Validation{{Expression: "false", Message: "no ConfigMaps without an owner's label"}}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{}
+	binding.Name, binding.Spec.PolicyName = policy.Name, policy.Name
+	binding.Spec.ValidationActions = []admissionv1.ValidationAction{admissionv1.Deny}
+	binding.Spec.MatchResources = &admissionv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{
+		MatchLabels: map[string]string{corev1.LabelMetadataName: s.Namespace},
+	}}
+	s.Create(policy, binding)
+	t.Cleanup(func() {
+		for _, o := range []client.Object{binding, policy} {
+			if err := s.Client.Delete(context.Background(), o); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	probe := &corev1.ConfigMap{}
+	probe.Namespace, probe.GenerateName = s.Namespace, "probe-"
+	harness.Eventually(t, harness.Patience, "the policy to be in force", func(ctx context.Context) (bool, string) {
+		err := s.Client.Create(ctx, probe.DeepCopy())
+		return apierrors.IsInvalid(err), fmt.Sprint(err)
+	})
+}
+
+// What a policy will never let be kept does not hold up the end either.
+func TestResultsUnderAPolicy(t *testing.T) {
+	t.Parallel()
+	content := strings.Repeat("x", 600<<10)
+	url := lengthyAgent(t, false, func(w io.Writer) {
+		_, _ = fmt.Fprintf(w, `{"artifactId":"a","parts":[{"text":%q}]},{"artifactId":"b","parts":[{"text":"42"}]}`, content)
+	})
+	s := cluster.Space(t)
+	forbidConfigMaps(t, s)
+	s.StartManager()
+	s.Create(s.RemoteAgent(url).Endpoint(url).Build(), s.Delegation("d").Build())
+	d := s.AwaitPhase("d", v1alpha1.PhaseCompleted)
+	if a := d.Status.Artifacts; len(a) != 2 || !a[0].Truncated || a[0].Size != int64(len(content)) || a[1].Text != "42" {
+		t.Errorf("artifacts %+v", a)
 	}
 }
 

@@ -173,7 +173,7 @@ func newAgents(t *testing.T) agents {
 		"deduplicates": {"--delay=500ms"}, "forgets": {"--delay=500ms", "--dedup=false"},
 		"deduplicates, slow": {"--delay=1h"}, "forgets, slow": {"--delay=1h", "--dedup=false"},
 	} {
-		out[name] = harness.StartAgent(t, flags...)
+		out[name] = harness.StartAgent(t, append(flags, "--push")...)
 	}
 	return out
 }

@@ -103,6 +103,9 @@ type run struct {
 	task string
 	// started is how many writes there were before the flow began.
 	started int
+	// flags of the managers, and pushes that they took.
+	flags  []string
+	pushes atomic.Int32
 }
 
 // message is the messageId of an object of this run; many runs share an agent.
@@ -119,6 +122,8 @@ type fault struct {
 	during func(*run)
 	// managers run at once; 0 is one.
 	managers int
+	// hints is whether tasks are listened to and pushed, as is the default; else they are only looked at.
+	hints bool
 	// extra is how many mutating calls more than without the fault it may cost.
 	extra int
 	// quick is whether it runs with all tests.
@@ -146,11 +151,14 @@ func (f *flow) suffer(t testing.TB, agent *harness.Agent, c contract, crashes []
 	}
 	r.relay = harness.StartRelay(t, agent.URL, nil, before...)
 	r.history = watch(t, r.space.Namespace)
-	manager := r.space.StartManagerBehind(r.proxy)
-	for range wrong.managers - 1 {
-		r.space.StartManagerBehind(r.proxy)
-	}
 	ra := r.space.RemoteAgent(r.relay.URL).AttemptTimeout(attemptTimeout).Poll(poll, poll).Lookup(c.lookup, settle)
+	if wrong.hints {
+		r.hear(ra)
+	}
+	manager := r.space.StartManagerBehind(r.proxy, r.flags...)
+	for range wrong.managers - 1 {
+		r.space.StartManagerBehind(r.proxy, r.flags...)
+	}
 	r.space.Create(ra.Build())
 	r.space.AwaitAgentReady(harness.AgentName)
 	if f.prepare != nil {
@@ -167,7 +175,7 @@ func (f *flow) suffer(t testing.TB, agent *harness.Agent, c contract, crashes []
 	for {
 		select {
 		case <-r.script.crashed:
-			manager = r.space.StartManagerBehind(r.proxy)
+			manager = r.space.StartManagerBehind(r.proxy, r.flags...)
 			r.script.begin(manager.Kill)
 			continue
 		default:

@@ -42,6 +42,9 @@ type APIProxy struct {
 	mu   sync.Mutex
 	seen map[Write]int
 	gate *answerGate
+	// uncounted are the writes that the API server has and that are not in seen yet; counted tells that there is none.
+	uncounted int
+	counted   *sync.Cond
 	// Cut ends all connections of managers, watches among them.
 	Cut func()
 }
@@ -56,6 +59,7 @@ type answerGate struct {
 func (s *Space) StartAPIProxy(around ...Around) *APIProxy {
 	s.t.Helper()
 	p := &APIProxy{t: s.t, seen: map[Write]int{}}
+	p.counted = sync.NewCond(&p.mu)
 	target, err := url.Parse(s.config.Host)
 	if err != nil {
 		s.t.Fatal(err)
@@ -67,7 +71,7 @@ func (s *Space) StartAPIProxy(around ...Around) *APIProxy {
 	}
 	var handler http.Handler = &httputil.ReverseProxy{
 		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport:      transport,
+		Transport:      counter{p, transport},
 		FlushInterval:  -1, // watches
 		ModifyResponse: p.answered,
 		// A manager that is killed leaves its watches behind.
@@ -88,14 +92,39 @@ func (s *Space) StartAPIProxy(around ...Around) *APIProxy {
 	return p
 }
 
-// answered counts a write by its answer: it has taken place, and whoever made it does not know yet.
+// counter counts a write by its answer: it has taken place, and whoever made it does not know yet.
+type counter struct {
+	*APIProxy
+	next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c counter) RoundTrip(r *http.Request) (*http.Response, error) {
+	w, ok := WriteOf(r)
+	if !ok {
+		return c.next.RoundTrip(r)
+	}
+	c.mu.Lock()
+	c.uncounted++
+	c.mu.Unlock()
+	resp, err := c.next.RoundTrip(r)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.uncounted--
+	c.counted.Broadcast()
+	if err == nil && resp.StatusCode < http.StatusBadRequest {
+		c.seen[w]++
+	}
+	return resp, err
+}
+
+// answered keeps an answer back where that is wanted.
 func (p *APIProxy) answered(resp *http.Response) error {
 	w, ok := WriteOf(resp.Request)
 	if !ok || resp.StatusCode >= http.StatusBadRequest {
 		return nil
 	}
 	p.mu.Lock()
-	p.seen[w]++
 	gate := p.gate
 	if gate != nil && gate.write == w {
 		p.gate = nil
@@ -119,10 +148,13 @@ func (p *APIProxy) KeepBack(w Write) <-chan struct{} {
 	return p.gate.reached
 }
 
-// Writes returns how often each kind of write took place.
+// Writes returns how often each kind of write took place. A write that others can see already is among them.
 func (p *APIProxy) Writes() map[Write]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for p.uncounted > 0 {
+		p.counted.Wait()
+	}
 	return maps.Clone(p.seen)
 }
 

@@ -12,9 +12,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 )
+
+const eventStream = "text/event-stream"
 
 // SendMessage is the JSON-RPC method that carries a message.
 const SendMessage = "SendMessage"
@@ -80,6 +83,10 @@ func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		}
 		defer close(held.done)
 	}
+	if strings.Contains(req.Header.Get("Accept"), eventStream) {
+		r.stream(w, req, body)
+		return
+	}
 	// A message on its way arrives, whatever became of its sender.
 	if call.Method == SendMessage && r.loses() {
 		r.forward(context.WithoutCancel(req.Context()), httptest.NewRecorder(), req, body)
@@ -120,9 +127,30 @@ func (r *Relay) note(method string) *HeldMessage {
 	return held
 }
 
+// stream passes a stream on as it comes. It ends with its reader.
+func (r *Relay) stream(w http.ResponseWriter, in *http.Request, body []byte) {
+	r.pass(in.Context(), flushing{w}, in, body)
+}
+
+// flushing hands on at once what is written.
+type flushing struct{ http.ResponseWriter }
+
+// Write implements http.ResponseWriter.
+func (f flushing) Write(p []byte) (int, error) {
+	n, err := f.ResponseWriter.Write(p)
+	if err == nil {
+		err = http.NewResponseController(f.ResponseWriter).Flush()
+	}
+	return n, err
+}
+
 func (r *Relay) forward(ctx context.Context, w http.ResponseWriter, in *http.Request, body []byte) {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
+	r.pass(ctx, w, in, body)
+}
+
+func (r *Relay) pass(ctx context.Context, w http.ResponseWriter, in *http.Request, body []byte) {
 	out, err := http.NewRequestWithContext(ctx, in.Method, r.target+in.URL.RequestURI(), bytes.NewReader(body))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
