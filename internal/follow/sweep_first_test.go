@@ -59,8 +59,8 @@ func TestListingsThatBreakDownAgainAndAgain(t *testing.T) {
 		l.tasks = append(l.tasks, late)
 		l.set(5000, v1alpha1.TaskStateSubmitted)
 		d.Track(crowded(l, 5000))
-		// One round of all tasks at half of the agent's rate.
-		d.wait(5000/25*time.Second + longest)
+		// One round of all tasks at half of the agent's rate, behind as many looks as are queued at the full one.
+		d.wait(5000/25*time.Second + 5000/50*time.Second + longest)
 		if !slices.ContainsFunc(d.results(), func(r *outbox.Result) bool { return r.Task != nil && r.Task.ID == late.ID }) {
 			t.Error("a new task was not looked at in the time that a look at each takes")
 		}

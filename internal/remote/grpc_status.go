@@ -100,12 +100,12 @@ func (s grpcStatus) answer(call outbox.Call) answer {
 // fault is in the order of judgeResponse: what stands before the agent says who may come in and how often; after that the
 // agent's own error counts, and then the status.
 func (s grpcStatus) fault(call outbox.Call) fault {
-	plain, known := grpcFaults[s.code]
+	plain, known := s.plain(call)
 	own, named := s.said.fault(s.code == codes.InvalidArgument || s.code == codes.FailedPrecondition)
 	switch {
 	case plain.outcome == outbox.Unauthorized && own.outcome == outbox.Unauthorized:
 		return own
-	case plain.outcome == outbox.Unauthorized, s.code == codes.ResourceExhausted && s.limitsRate(call):
+	case plain.outcome == outbox.Unauthorized, s.code == codes.ResourceExhausted && known:
 		return plain
 	case named:
 		return own
@@ -114,14 +114,19 @@ func (s grpcStatus) fault(call outbox.Call) fault {
 	case s.code == codes.NotFound && (call == outbox.CallGet || call == outbox.CallCancel || call == callSubscribe):
 		// A2A 1.0, section 5.4, has it for TaskNotFound alone; a service that is not there is UNIMPLEMENTED.
 		return rpcFaults[-32001]
-	case known && s.code != codes.ResourceExhausted:
+	case known:
 		return plain
 	}
 	return fault{outcome: outbox.Ambiguous, reason: ReasonServerError}
 }
 
-// limitsRate reports whether RESOURCE_EXHAUSTED says that the call came too early. A server also says so of an answer that
-// it finds too large to send, when the agent has the message: so of a send only the word when to come again proves it.
-func (s grpcStatus) limitsRate(call outbox.Call) bool {
-	return call != outbox.CallSend || s.said.retryDelay > 0
+// plain is what the status alone proves; false where that is nothing. RESOURCE_EXHAUSTED may say that a call came too early.
+// A server also says it of an answer that it finds too large to send, when the agent has the message: so of a send it is
+// proof only together with when to come again.
+func (s grpcStatus) plain(call outbox.Call) (fault, bool) {
+	if s.code == codes.ResourceExhausted && call == outbox.CallSend && s.said.retryDelay <= 0 {
+		return fault{}, false
+	}
+	f, known := grpcFaults[s.code]
+	return f, known
 }
