@@ -34,10 +34,7 @@ func embedded(a netip.Addr) []netip.Addr {
 	case compatible.Contains(a), translated.Contains(a), nat64.Contains(a):
 		at(12)
 	case localNAT64.Contains(a):
-		// The operator of the network chooses how long the prefix is (RFC 6052, section 2.2); bits 64 to 71 are skipped.
-		out = append(out, netip.AddrFrom4([4]byte{b[6], b[7], b[9], b[10]}), netip.AddrFrom4([4]byte{b[7], b[9], b[10], b[11]}))
-		at(9)
-		at(12)
+		out = guesses(b)
 	case sixToFour.Contains(a):
 		at(2)
 	case teredo.Contains(a):
@@ -46,6 +43,23 @@ func embedded(a netip.Addr) []netip.Addr {
 	}
 	if bytes.Equal([]byte{b[8] &^ 0x02, b[9], b[10], b[11]}, isatap) {
 		at(12)
+	}
+	return out
+}
+
+// guesses reads an address of a translator whose prefix has a length that only its network's operator knows (RFC 6052,
+// section 2.2), in all ways. A reading that begins with a zero is one of another length's padding.
+func guesses(b [16]byte) []netip.Addr {
+	var out []netip.Addr
+	for _, v4 := range [][4]byte{
+		{b[6], b[7], b[9], b[10]}, // 48 bits, and the octet that is skipped
+		{b[7], b[9], b[10], b[11]},
+		{b[9], b[10], b[11], b[12]},
+		{b[12], b[13], b[14], b[15]},
+	} {
+		if v4[0] != 0 {
+			out = append(out, netip.AddrFrom4(v4))
+		}
 	}
 	return out
 }

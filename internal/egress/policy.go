@@ -176,7 +176,7 @@ func (r *rule) wins(other *rule) bool {
 func (r *rule) denies(host string) error {
 	if r.kind != "" {
 		return &DeniedError{
-			Host: host, Why: "is " + string(r.kind) + ", which is denied by default",
+			Host: host, Why: "leads to " + string(r.kind) + ", which is denied by default",
 			Remedy: "the manager's flag --egress-allow=" + r.prefix.String() + " allows it",
 		}
 	}

@@ -5,7 +5,7 @@ package egress
 
 import "net/netip"
 
-// kind is a sort of addresses that nobody can mean by an agent, in words that follow "it is".
+// kind is a sort of addresses that nobody can mean by an agent, in words that follow "it leads to".
 type kind string
 
 const (
