@@ -88,7 +88,11 @@ func parseName(entry string) (name, error) {
 	case numeric(host):
 		return n, unusable(entry, "write an IPv4 address as four decimal numbers")
 	}
-	for label := range strings.SplitSeq(strings.TrimPrefix(host, "."), ".") {
+	labels := host
+	if wildcard {
+		labels = host[1:]
+	}
+	for label := range strings.SplitSeq(labels, ".") {
 		if label == "" || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
 			return n, unusable(entry, "a host name has letters, digits, hyphens and dots, international ones in their form with xn--, and no port")
 		}

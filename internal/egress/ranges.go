@@ -9,8 +9,8 @@ import "net/netip"
 type kind string
 
 const (
-	unspecified kind = "an unspecified address, which is this machine"
-	loopback    kind = "a loopback address, which is the manager's own machine"
+	unspecified kind = "an unspecified address"
+	loopback    kind = "the manager's own machine"
 	linkLocal   kind = "a link-local address"
 	metadata    kind = "a cloud's metadata or node service"
 	multicast   kind = "a multicast address"
