@@ -10,7 +10,7 @@ import "errors"
 var ErrDenied = errors.New("egress denied")
 
 // DeniedError says which connection is forbidden, why, and which of the manager's flags decides it. Its text is fit to be
-// shown to users: it names no address that they have not written themselves.
+// shown to users: it names no address that they have not written themselves, but for the ranges that are denied by default.
 type DeniedError struct {
 	// Host is the host as it was asked for, without a port.
 	Host string

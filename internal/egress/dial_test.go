@@ -58,6 +58,9 @@ func dial(t *testing.T, p *egress.Policy, host, port string) string {
 	conn, err := p.DialContext(t.Context(), "tcp", net.JoinHostPort(host, port))
 	switch {
 	case errors.Is(err, egress.ErrDenied):
+		if strings.Contains(err.Error(), "127.0.0.2") || strings.Contains(err.Error(), "dial tcp") {
+			t.Errorf("the error shows the address: %v", err)
+		}
 		return ""
 	case err != nil:
 		t.Fatal(err)
