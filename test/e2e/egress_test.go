@@ -15,8 +15,10 @@ import (
 func TestEgressDenied(t *testing.T) {
 	t.Parallel()
 	for name, remoteAgent := range map[string]func(s *harness.Space, url string) *harness.RemoteAgentBuilder{
-		"by its card":            func(s *harness.Space, url string) *harness.RemoteAgentBuilder { return s.RemoteAgent(url) },
-		"by an endpoint by hand": func(s *harness.Space, url string) *harness.RemoteAgentBuilder { return s.RemoteAgent("").Endpoint(url + "/a2a") },
+		"by its card": func(s *harness.Space, url string) *harness.RemoteAgentBuilder { return s.RemoteAgent(url) },
+		"by an endpoint by hand": func(s *harness.Space, url string) *harness.RemoteAgentBuilder {
+			return s.RemoteAgent("").Endpoint(url + "/a2a")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
