@@ -22,6 +22,7 @@ import (
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/internal/courier"
 	"github.com/delegation-dev/delegation-operator/internal/credential"
+	"github.com/delegation-dev/delegation-operator/internal/egress"
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
 	"github.com/delegation-dev/delegation-operator/internal/remote"
 )
@@ -32,6 +33,8 @@ type Agents struct {
 	// Client reads from the cache; Live reads Secrets from the API server.
 	Client client.Reader
 	Live   client.Reader
+	// Egress says where connections may go; nil for what holds without flags.
+	Egress *egress.Policy
 	// Pool has a lane for each agent.
 	Pool *courier.Pool
 
@@ -208,7 +211,7 @@ func (a *Agents) dial(ctx context.Context, ra *v1alpha1.RemoteAgent, deduplicate
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := remote.New(remote.Config{Interface: *ra.Status.Endpoint, Authorize: authorize, Deduplicates: deduplicates,
+	c, err := remote.New(remote.Config{Network: a.network(), Interface: *ra.Status.Endpoint, Authorize: authorize, Deduplicates: deduplicates,
 		Limits: remote.Limits{Connections: int(ra.Spec.Delivery.MaxInFlight)},
 	})
 	if err != nil {

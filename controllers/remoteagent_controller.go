@@ -126,11 +126,11 @@ func (r *RemoteAgentReconciler) inspect(ctx context.Context, ra *v1alpha1.Remote
 		s.Endpoint, s.Card = ra.Spec.Interfaces[0].DeepCopy(), nil
 		s.Deduplication = deduplication(ra, 0, false)
 		s.Limitations = limitations(*s.Endpoint, nil, ra.Spec.Updates.Mode)
-		return verdict{}, nil
+		return r.Agents.permitted(ctx, s.Endpoint), nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, cardTimeout)
 	defer cancel()
-	card, err := remote.FetchCard(ctx, remote.Network{}, ra.Spec.CardURL)
+	card, err := remote.FetchCard(ctx, r.Agents.network(), ra.Spec.CardURL)
 	if err != nil {
 		return cardProblem(ra, err), nil
 	}
@@ -143,12 +143,15 @@ func (r *RemoteAgentReconciler) inspect(ctx context.Context, ra *v1alpha1.Remote
 		return verdict{retry: true, problem: &outbox.Problem{Reason: "NoUsableInterface", Message: err.Error()}}, nil
 	}
 	s.Endpoint, s.Limitations = &endpoint, limitations(endpoint, card, ra.Spec.Updates.Mode)
-	return verdict{}, nil
+	return r.Agents.permitted(ctx, s.Endpoint), nil
 }
 
 // cardProblem decides what a failed reading means: nothing for an agent whose card was read for this very spec before,
-// since a card that is away for a while does not move the endpoint.
+// since a card that is away for a while does not move the endpoint. One that must not be read is not away.
 func cardProblem(ra *v1alpha1.RemoteAgent, err error) verdict {
+	if v := denial(err); v.problem != nil {
+		return v
+	}
 	known := ra.Status.ObservedGeneration == ra.Generation && ra.Status.Endpoint != nil &&
 		meta.IsStatusConditionTrue(ra.Status.Conditions, v1alpha1.ConditionReady)
 	if known {

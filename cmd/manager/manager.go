@@ -24,6 +24,7 @@ import (
 
 	"github.com/delegation-dev/delegation-operator/controllers"
 	"github.com/delegation-dev/delegation-operator/internal/courier"
+	"github.com/delegation-dev/delegation-operator/internal/egress"
 	"github.com/delegation-dev/delegation-operator/internal/follow"
 )
 
@@ -46,6 +47,7 @@ type options struct {
 	workers              int
 	maxStreams           int
 	push                 pushOptions
+	egress               egressOptions
 }
 
 func (o *options) bind(f *flag.FlagSet) {
@@ -55,6 +57,7 @@ func (o *options) bind(f *flag.FlagSet) {
 	f.StringVar(&o.metrics, "metrics-bind-address", "0", "Address of the metrics endpoint, such as 127.0.0.1:8080; 0 for none.")
 	f.StringVar(&o.probes, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz; 0 for none.")
 	o.push.bind(f)
+	o.egress.bind(f)
 	f.IntVar(&o.workers, "workers", 8, "Delegations that are decided on at once. Calls to agents don't count: couriers make them.")
 	f.IntVar(&o.maxStreams, "max-streams", follow.DefaultMaxStreams, "Streams of task updates that are open at once, to all agents; 0 for none. Tasks beyond are polled.")
 }
@@ -88,7 +91,11 @@ func newManager(cfg *rest.Config, o *options) (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mgr, register(mgr, o, pushing)
+	policy, err := o.egress.policy()
+	if err != nil {
+		return nil, err
+	}
+	return mgr, register(mgr, o, pushing, policy)
 }
 
 func (o *options) watched() map[string]cache.Config {
@@ -103,13 +110,13 @@ func (o *options) watched() map[string]cache.Config {
 }
 
 // register wires the parts together.
-func register(mgr manager.Manager, o *options, pushing *pushing) error {
+func register(mgr manager.Manager, o *options, pushing *pushing, policy *egress.Policy) error {
 	wall := clock.RealClock{}
 	wake := controllers.NewWake()
 	pool := courier.NewPool()
 	couriers := courier.New(pool, wall, wake.Add)
 	follower := follow.New(pool, wall, couriers.Deliver, follow.WithMaxStreams(o.maxStreams))
-	agents := &controllers.Agents{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Pool: pool}
+	agents := &controllers.Agents{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Egress: policy, Pool: pool}
 	delegations := &controllers.DelegationReconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("delegation-operator"),
 		Clock: wall, Self: self(), Agents: agents, Courier: couriers, Follower: follower, Push: pushing.offer(),

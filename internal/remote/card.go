@@ -36,8 +36,9 @@ var (
 
 // FetchCard reads an agent's card. The URL is the card's own when its path ends in .json, else a base URL that is
 // completed with /.well-known/agent-card.json (A2A 1.0, section 8.2); where that is not found, with
-// /.well-known/agent.json, the place of older agents. Redirects are not followed, at most 1 MiB is read, and members that
-// the operator has no use for may have any shape. Errors wrap ErrCardUnavailable or ErrCardInvalid.
+// /.well-known/agent.json, the place of older agents. Redirects are not followed, at most 1 MiB is read after
+// decompression, and members that the operator has no use for may have any shape. The context bounds the time. Errors wrap
+// ErrCardUnavailable or ErrCardInvalid, and what n.DialContext returned.
 func FetchCard(ctx context.Context, n Network, cardURL string) (*a2a.AgentCard, error) {
 	u, err := cardLocation(cardURL)
 	if err != nil {

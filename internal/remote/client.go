@@ -25,7 +25,8 @@ var ErrEndpoint = errors.New("not a usable endpoint")
 
 // Network is how connections are made.
 type Network struct {
-	// DialContext makes the connections in place of net.Dialer; nil for the default.
+	// DialContext makes all connections, such as egress.Policy.DialContext, in place of a net.Dialer that connects to any
+	// address; nil for that. No proxy is used, whatever the environment says, so that it sees the agent's own host.
 	DialContext DialFunc
 	// TLS configures HTTPS; nil for the default.
 	TLS *tls.Config

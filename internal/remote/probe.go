@@ -9,6 +9,8 @@ import (
 	"errors"
 	"net/http/httptrace"
 	"sync"
+
+	"github.com/delegation-dev/delegation-operator/internal/egress"
 )
 
 // probe notes how far one request came. Its hooks run on goroutines of net/http, some of them after RoundTrip returned.
@@ -99,8 +101,8 @@ func (p *probe) stale() bool {
 	return p.reused && !p.firstByte
 }
 
-// failure names what ended a request without a response.
-func (p *probe) failure(ctx context.Context, g *gate, written bool) string {
+// failure names what ended a request with this error and without a response.
+func (p *probe) failure(ctx context.Context, g *gate, err error, written bool) string {
 	refusal := g.refusal()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,6 +115,8 @@ func (p *probe) failure(ctx context.Context, g *gate, written bool) string {
 		return ReasonCanceled
 	case written:
 		return ReasonResponseLost
+	case errors.Is(err, egress.ErrDenied):
+		return ReasonEgressDenied
 	case p.preface.foreign(), errors.Is(p.tlsErr, errNoALPN):
 		return ReasonHTTP2Unavailable
 	case p.connected:

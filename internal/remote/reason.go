@@ -27,6 +27,8 @@ const (
 	ReasonCredentialsUnavailable = "CredentialsUnavailable"
 	// ReasonNameNotResolved: DNS did not know the agent's host.
 	ReasonNameNotResolved = "NameNotResolved"
+	// ReasonEgressDenied: the manager's flags, or its defaults, forbid a connection to the agent's host or address.
+	ReasonEgressDenied = "EgressDenied"
 	// ReasonConnectionFailed: no connection could be made.
 	ReasonConnectionFailed = "ConnectionFailed"
 	// ReasonTLSFailed: the TLS handshake failed.

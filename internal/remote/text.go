@@ -4,11 +4,14 @@
 package remote
 
 import (
+	"errors"
 	"net/url"
 	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/delegation-dev/delegation-operator/internal/egress"
 )
 
 const (
@@ -74,8 +77,12 @@ func (p private) quote(s string) string {
 }
 
 // cause is quote for errors of net, tls and http, which put what the peer sent into quotation marks and an IPv6 address
-// into brackets.
+// into brackets. A connection that is denied has a text of this program's own, which is to be read as a whole.
 func (p private) cause(err error) string {
+	var denied *egress.DeniedError
+	if errors.As(err, &denied) {
+		return oneLine(denied.Error())
+	}
 	return p.strip(err.Error(), `{<"`, nil)
 }
 

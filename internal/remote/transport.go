@@ -29,7 +29,7 @@ const (
 type DialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
 // newTransport returns a transport of bounded connections without any timeout for a whole exchange; the context bounds
-// that. Compression is left to net/http: what is read is counted after decompression.
+// that. It has no Proxy: what is dialed is the agent's own host. Compression is left to net/http: what is read is counted after decompression.
 func newTransport(dial DialFunc, conf *tls.Config, conns int) *http.Transport {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: pingAfter}).DialContext

@@ -154,7 +154,7 @@ func (w *wire) try(ctx context.Context, p parcel) (evidence, *response, bool) {
 	resp, err := w.transport.RoundTrip(req) //nolint:bodyclose // response.close does
 	if err != nil {
 		ev.err, ev.written = err, seen.wrote(g)
-		ev.reason = seen.failure(ctx, g, ev.written)
+		ev.reason = seen.failure(ctx, g, err, ev.written)
 		return ev, nil, seen.stale()
 	}
 	ev.status, ev.header = resp.StatusCode, resp.Header

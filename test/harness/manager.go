@@ -34,6 +34,7 @@ func (s *Space) startManager(server string, ca []byte, flags []string) *Process 
 		"--kubeconfig", kubeconfig,
 		"--namespaces", s.Namespace,
 		"--health-probe-bind-address", "0",
+		"--egress-allow=127.0.0.0/8",
 	}, flags...)
 	return StartProcess(s.t, testenv.Binary(s.t, "manager"), args...)
 }

@@ -33,7 +33,7 @@ func (d *demo) startPrograms(ctx context.Context) error {
 	if err := d.stopPrograms(); err != nil {
 		return err
 	}
-	if err := d.start(managerName, "--kubeconfig="+d.Cluster.Kubeconfig, "--health-probe-bind-address=0"); err != nil {
+	if err := d.start(managerName, "--kubeconfig="+d.Cluster.Kubeconfig, "--health-probe-bind-address=0", "--egress-allow=127.0.0.0/8"); err != nil {
 		return err
 	}
 	if err := d.clean(ctx); err != nil {

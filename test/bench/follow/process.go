@@ -56,7 +56,7 @@ func startManager(ctx context.Context, config *rest.Config, dir string) (*proces
 	}
 	p := &process{}
 	p.cmd = exec.CommandContext(ctx, filepath.Join(root, "bin", "manager"),
-		"--kubeconfig", kubeconfig, "--namespaces", namespace, "--health-probe-bind-address", "0")
+		"--kubeconfig", kubeconfig, "--namespaces", namespace, "--health-probe-bind-address", "0", "--egress-allow=127.0.0.0/8")
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("%w: run `make build`", err)
