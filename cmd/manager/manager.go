@@ -24,6 +24,7 @@ import (
 
 	"github.com/delegation-dev/delegation-operator/controllers"
 	"github.com/delegation-dev/delegation-operator/internal/courier"
+	"github.com/delegation-dev/delegation-operator/internal/credential"
 	"github.com/delegation-dev/delegation-operator/internal/follow"
 )
 
@@ -109,7 +110,11 @@ func register(mgr manager.Manager, o *options, pushing *pushing) error {
 	pool := courier.NewPool()
 	couriers := courier.New(pool, wall, wake.Add)
 	follower := follow.New(pool, wall, couriers.Deliver, follow.WithMaxStreams(o.maxStreams))
-	agents := &controllers.Agents{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Pool: pool}
+	keeper, err := credentials(mgr)
+	if err != nil {
+		return err
+	}
+	agents := &controllers.Agents{Client: mgr.GetClient(), Credentials: keeper, Pool: pool}
 	delegations := &controllers.DelegationReconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("delegation-operator"),
 		Clock: wall, Self: self(), Agents: agents, Courier: couriers, Follower: follower, Push: pushing.offer(),
@@ -118,7 +123,7 @@ func register(mgr manager.Manager, o *options, pushing *pushing) error {
 		return err
 	}
 	remoteAgents := &controllers.RemoteAgentReconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: wall, Agents: agents,
+		Client: mgr.GetClient(), Clock: wall, Agents: agents,
 	}
 	if err := remoteAgents.SetupWithManager(mgr, agentWorkers); err != nil {
 		return err
@@ -130,6 +135,15 @@ func register(mgr manager.Manager, o *options, pushing *pushing) error {
 		return err
 	}
 	return mgr.Add(drain{pool: pool, couriers: couriers, delegations: delegations})
+}
+
+// credentials reads past the cache, so that no Secret is held in it, and asks for tokens past it: they are no objects.
+func credentials(mgr manager.Manager) (*credential.Keeper, error) {
+	direct, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return nil, err
+	}
+	return &credential.Keeper{Live: mgr.GetAPIReader(), Cluster: direct, Clock: clock.RealClock{}}, nil
 }
 
 // self names this process. The pod's name is for people; the random part makes every start another holder.
