@@ -69,6 +69,22 @@ func newReconciler(t *testing.T) (*DelegationReconciler, *interrupted, client.Cl
 	}, live, admin
 }
 
+// impersonating returns a client with the rights of a user.
+func impersonating(t *testing.T, user string) client.Client {
+	t.Helper()
+	as := rest.CopyConfig(config)
+	as.Impersonate.UserName = user
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(as, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 func create(t *testing.T, c client.Client, objects ...client.Object) {
 	t.Helper()
 	for _, o := range objects {
