@@ -282,8 +282,12 @@ func TestTokenEndpointFailures(t *testing.T) {
 		{"wrong scope", func(w http.ResponseWriter, _ *http.Request) { refuse(w, 400, "invalid_scope") }, []string{"HTTP 400, invalid_scope"}},
 		{"a code that is not the specification's", func(w http.ResponseWriter, _ *http.Request) { refuse(w, 400, clientSecret) }, []string{"HTTP 400: "}},
 		{"an error under 200", func(w http.ResponseWriter, _ *http.Request) { refuse(w, 200, "invalid_client") }, []string{"invalid_client"}},
-		{"away", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, clientSecret, 503) }, []string{"HTTP 503"}},
-		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, 307) }, []string{"HTTP 307", "tokenURL"}},
+		{"away", func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, clientSecret, http.StatusServiceUnavailable)
+		}, []string{"HTTP 503"}},
+		{"a redirect", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
+		}, []string{"HTTP 307", "tokenURL"}},
 		{"no JSON", says("application/json", clientSecret), []string{"RFC 6749"}},
 		{"no token", says("application/json", `{"token_type":"Bearer"}`), []string{"RFC 6749"}},
 		{"another type", says("application/json", `{"access_token":"t","token_type":"`+clientSecret+`"}`), []string{"another type"}},

@@ -58,9 +58,9 @@ func (e *InterfaceError) Unwrap() []error { return e.causes }
 type Origins int
 
 const (
-	// AnyOrigin: interfaces anywhere.
+	// AnyOrigin allows interfaces anywhere.
 	AnyOrigin Origins = iota
-	// OwnOrigin: interfaces at the origin that the card is from. A card is not signed and read without credentials: where
+	// OwnOrigin allows interfaces at the origin that the card is from. A card is not signed and read without credentials: where
 	// these go is the word of the RemoteAgent, not of a card.
 	OwnOrigin
 )

@@ -93,6 +93,22 @@ func TestRenewalFails(t *testing.T) {
 	}
 }
 
+// A subscription is renewed as a call is.
+func TestSubscriptionRenewal(t *testing.T) {
+	a := served(t, false, func(_ *agent, w http.ResponseWriter, r *http.Request, _ call) {
+		if r.Header.Get("Authorization") != "Bearer new-"+secret {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+	})
+	var renewals, heard atomic.Int32
+	ex := connect(t, a, renewing(&renewals)).Subscribe(t.Context(), "t-1", func() { heard.Add(1) })
+	if ex.Outcome != outbox.Accepted || a.received.Load() != 2 || renewals.Load() != 1 || heard.Load() != 1 {
+		t.Errorf("%+v, %d requests, %d renewals, heard %d times", ex, a.received.Load(), renewals.Load(), heard.Load())
+	}
+}
+
 func TestOwnOrigin(t *testing.T) {
 	cases := []struct {
 		url, card string
