@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,11 +29,12 @@ import (
 )
 
 // Agents knows how to reach the agents that RemoteAgents describe. Its clients are kept between calls, for their
-// connections; one whose RemoteAgent or Secret changed is made anew.
+// connections; one whose RemoteAgent, Secret or ConfigMap changed is made anew.
 type Agents struct {
-	// Client reads from the cache; Live reads Secrets from the API server.
+	// Client reads from the cache.
 	Client client.Reader
-	Live   client.Reader
+	// Credentials reads Secrets from the API server, and has the tokens that were issued.
+	Credentials *credential.Keeper
 	// Egress says where connections may go; nil for what holds without flags.
 	Egress *egress.Policy
 	// Pool has a lane for each agent.
@@ -204,14 +206,16 @@ func (a *Agents) heldClient(ra *v1alpha1.RemoteAgent, v *agentView) bool {
 }
 
 func (a *Agents) dial(ctx context.Context, ra *v1alpha1.RemoteAgent, deduplicates bool) (*remote.Client, *outbox.Problem, error) {
-	authorize, err := credential.For(ctx, a.Live, ra)
+	creds, err := a.Credentials.For(ctx, ra)
 	if problem := credential.Explain(ra, err); problem != nil {
 		return nil, problem, nil
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := remote.New(remote.Config{Network: a.network(), Interface: *ra.Status.Endpoint, Authorize: authorize, Deduplicates: deduplicates,
+	c, err := remote.New(remote.Config{
+		Network: a.network(creds.TLS), Interface: *ra.Status.Endpoint,
+		Authorize: creds.Authorize, Renew: creds.Renew, Deduplicates: deduplicates,
 		Limits: remote.Limits{Connections: int(ra.Spec.Delivery.MaxInFlight)},
 	})
 	if err != nil {
@@ -220,25 +224,30 @@ func (a *Agents) dial(ctx context.Context, ra *v1alpha1.RemoteAgent, deduplicate
 	return c, nil, nil
 }
 
-// credentialVersion is the resourceVersion of the Secret that the agent's credentials are in. Only its metadata is
-// cached.
+// credentialVersion names what the agent's credentials are made from, by the resourceVersions of the objects that they are
+// read from. Only the metadata of these is cached.
 func (a *Agents) credentialVersion(ctx context.Context, ra *v1alpha1.RemoteAgent) (string, *outbox.Problem, error) {
-	ref := credential.SecretRef(ra)
-	if ref == nil {
-		return "", nil, nil
+	var versions []string
+	for _, ref := range credential.References(ra) {
+		object := &metav1.PartialObjectMetadata{}
+		object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(ref.Kind))
+		err := a.Client.Get(ctx, types.NamespacedName{Namespace: ra.Namespace, Name: ref.Name}, object)
+		if apierrors.IsNotFound(err) {
+			missing := &credential.Error{Reference: ref, Namespace: ra.Namespace, Cause: credential.ErrNotFound}
+			return "", credential.Explain(ra, missing), nil
+		}
+		if err != nil {
+			return "", nil, err
+		}
+		versions = append(versions, object.ResourceVersion)
 	}
-	secret := &metav1.PartialObjectMetadata{}
-	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	err := a.Client.Get(ctx, types.NamespacedName{Namespace: ra.Namespace, Name: ref.Name}, secret)
-	if apierrors.IsNotFound(err) {
-		return "", credential.Explain(ra, credential.ErrSecretNotFound), nil
-	}
-	return secret.ResourceVersion, nil, err
+	return strings.Join(versions, "/"), nil, nil
 }
 
 // Forget drops the client and the lane of a RemoteAgent that is gone.
 func (a *Agents) Forget(uid types.UID) {
 	a.Pool.Forget(uid)
+	a.Credentials.Forget(uid)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.noPush, uid)

@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net/url"
 	"time"
@@ -19,7 +20,9 @@ import (
 const lookupTimeout = 5 * time.Second
 
 // network is how connections to the agents that users name are made: only where the policy allows it.
-func (a *Agents) network() remote.Network { return remote.Network{DialContext: a.Egress.DialContext} }
+func (a *Agents) network(trust *tls.Config) remote.Network {
+	return remote.Network{DialContext: a.Egress.DialContext, TLS: trust}
+}
 
 // permitted says early that no connection will be made to an endpoint. Whatever it says, each connection is decided on by
 // itself: the names of an endpoint may get other addresses at any time.

@@ -22,6 +22,7 @@ import (
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/internal/courier"
+	"github.com/delegation-dev/delegation-operator/internal/credential"
 	"github.com/delegation-dev/delegation-operator/internal/follow"
 	"github.com/delegation-dev/delegation-operator/internal/testenv"
 )
@@ -62,9 +63,26 @@ func newReconciler(t *testing.T) (*DelegationReconciler, *interrupted, client.Cl
 	live := &interrupted{Reader: mgr.GetAPIReader()}
 	return &DelegationReconciler{
 		Client: mgr.GetClient(), Live: live, Recorder: events.NewFakeRecorder(16), Clock: clock.RealClock{}, Self: "self",
-		Agents:  &Agents{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Pool: pool},
+		Agents: &Agents{Client: mgr.GetClient(), Pool: pool,
+			Credentials: &credential.Keeper{Live: mgr.GetAPIReader(), Cluster: admin, Clock: clock.RealClock{}}},
 		Courier: couriers, Follower: follow.New(pool, clock.RealClock{}, couriers.Deliver),
 	}, live, admin
+}
+
+// impersonating returns a client with the rights of a user.
+func impersonating(t *testing.T, user string) client.Client {
+	t.Helper()
+	as := rest.CopyConfig(config)
+	as.Impersonate.UserName = user
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(as, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 func create(t *testing.T, c client.Client, objects ...client.Object) {

@@ -37,8 +37,6 @@ const (
 // RemoteAgentReconciler examines RemoteAgents: their credentials, their card, and the endpoint to use.
 type RemoteAgentReconciler struct {
 	Client client.Client
-	// Live reads Secrets from the API server.
-	Live   client.Reader
 	Clock  clock.PassiveClock
 	Agents *Agents
 
@@ -116,10 +114,14 @@ func (r *RemoteAgentReconciler) examine(ctx context.Context, ra *v1alpha1.Remote
 
 // inspect fills in the endpoint, the card and the deduplication.
 func (r *RemoteAgentReconciler) inspect(ctx context.Context, ra *v1alpha1.RemoteAgent, s *v1alpha1.RemoteAgentStatus) (verdict, error) {
-	if _, err := credential.For(ctx, r.Live, ra); err != nil {
-		if p := credential.Explain(ra, err); p != nil {
-			return verdict{problem: p}, nil
-		}
+	creds, err := r.Agents.Credentials.For(ctx, ra)
+	if err == nil {
+		err = creds.Check(ctx)
+	}
+	if p := credential.Explain(ra, err); p != nil {
+		return verdict{problem: p, retry: !credential.Watched(err)}, nil
+	}
+	if err != nil {
 		return verdict{}, err
 	}
 	if len(ra.Spec.Interfaces) > 0 {
@@ -130,20 +132,28 @@ func (r *RemoteAgentReconciler) inspect(ctx context.Context, ra *v1alpha1.Remote
 	}
 	ctx, cancel := context.WithTimeout(ctx, cardTimeout)
 	defer cancel()
-	card, err := remote.FetchCard(ctx, r.Agents.network(), ra.Spec.CardURL)
+	card, err := remote.FetchCard(ctx, r.Agents.network(creds.TLS), ra.Spec.CardURL)
 	if err != nil {
 		return cardProblem(ra, err), nil
 	}
 	s.Card = describeCard(card)
 	retention, advertised := remote.Retention(card)
 	s.Deduplication = deduplication(ra, retention, advertised)
-	endpoint, err := remote.SelectInterface(card, ra.Spec.CardURL)
+	endpoint, err := remote.SelectInterface(card, ra.Spec.CardURL, origins(ra))
 	if err != nil {
 		s.Endpoint, s.Limitations = nil, nil
 		return verdict{retry: true, problem: &outbox.Problem{Reason: "NoUsableInterface", Message: err.Error()}}, nil
 	}
 	s.Endpoint, s.Limitations = &endpoint, limitations(endpoint, card, ra.Spec.Updates.Mode)
 	return r.Agents.permitted(ctx, s.Endpoint), nil
+}
+
+// origins keeps the operator's credentials, its certificate among them, from places that only a card names.
+func origins(ra *v1alpha1.RemoteAgent) remote.Origins {
+	if ra.Spec.Authentication != nil || ra.Spec.TLS != nil {
+		return remote.OwnOrigin
+	}
+	return remote.AnyOrigin
 }
 
 // cardProblem decides what a failed reading means: nothing for an agent whose card was read for this very spec before,

@@ -39,7 +39,8 @@ const (
 	byDuplicates = "status.duplicates"
 	byUID        = "metadata.uid"
 
-	agentBySecret = "authentication.secretRef"
+	// RemoteAgents are in this one by what their credentials are read from.
+	agentByReference = "credentials"
 )
 
 // SetupWithManager registers the controller, its watches and its indexes.
@@ -52,8 +53,8 @@ func (r *DelegationReconciler) SetupWithManager(mgr ctrl.Manager, wake *Wake, wo
 		For(&v1alpha1.Delegation{}).
 		Watches(&v1alpha1.Delegation{}, handler.EnqueueRequestsFromMapFunc(r.ofConversation)).
 		Watches(&v1alpha1.RemoteAgent{}, handler.EnqueueRequestsFromMapFunc(r.listed(byAgent))).
-		WatchesMetadata(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.listed(byConfigMap))).
-		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.ofSecret)).
+		WatchesMetadata(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.ofSource(byConfigMap, credential.KindConfigMap))).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.ofSource(bySecret, credential.KindSecret))).
 		WatchesRawSource(wake.source()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
@@ -61,11 +62,12 @@ func (r *DelegationReconciler) SetupWithManager(mgr ctrl.Manager, wake *Wake, wo
 
 // SetupWithManager registers the controller, its watches and its index.
 func (r *RemoteAgentReconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
-	err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.RemoteAgent{}, agentBySecret, func(o client.Object) []string {
-		if ref := credential.SecretRef(o.(*v1alpha1.RemoteAgent)); ref != nil {
-			return []string{ref.Name}
+	err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.RemoteAgent{}, agentByReference, func(o client.Object) []string {
+		var values []string
+		for _, ref := range credential.References(o.(*v1alpha1.RemoteAgent)) {
+			values = append(values, ref.Kind+"/"+ref.Name)
 		}
-		return nil
+		return values
 	})
 	if err != nil {
 		return err
@@ -74,7 +76,8 @@ func (r *RemoteAgentReconciler) SetupWithManager(mgr ctrl.Manager, workers int) 
 		Named("remoteagent").
 		For(&v1alpha1.RemoteAgent{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, finalizersChanged))).
 		Watches(&v1alpha1.Delegation{}, handler.EnqueueRequestsFromMapFunc(r.ofDelegation)).
-		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.ofSecret)).
+		WatchesMetadata(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.ofReference(credential.KindConfigMap))).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.ofReference(credential.KindSecret))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
 }
@@ -97,31 +100,35 @@ func (r *DelegationReconciler) listed(field string) handler.MapFunc {
 	}
 }
 
-// ofSecret maps a Secret to the Delegations that take content from it, and to those of the agents that it authenticates
-// the operator to.
-func (r *DelegationReconciler) ofSecret(ctx context.Context, o client.Object) []reconcile.Request {
-	requests := r.listed(bySecret)(ctx, o)
-	for i := range agentsOfSecret(ctx, r.Client, o) {
-		agent := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: i}}
-		requests = append(requests, r.listed(byAgent)(ctx, agent)...)
+// ofSource maps a Secret or ConfigMap to the Delegations that an index lists because they take content from it, and to those
+// of the agents whose credentials are in it.
+func (r *DelegationReconciler) ofSource(field, kind string) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		requests := r.listed(field)(ctx, o)
+		for name := range agentsOf(ctx, r.Client, kind, o) {
+			agent := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: name}}
+			requests = append(requests, r.listed(byAgent)(ctx, agent)...)
+		}
+		return requests
 	}
-	return requests
 }
 
-func (r *RemoteAgentReconciler) ofSecret(ctx context.Context, o client.Object) []reconcile.Request {
-	var requests []reconcile.Request
-	for name := range agentsOfSecret(ctx, r.Client, o) {
-		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}})
+func (r *RemoteAgentReconciler) ofReference(kind string) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		var requests []reconcile.Request
+		for name := range agentsOf(ctx, r.Client, kind, o) {
+			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}})
+		}
+		return requests
 	}
-	return requests
 }
 
-// agentsOfSecret returns the names of the RemoteAgents whose credentials are in a Secret.
-func agentsOfSecret(ctx context.Context, c client.Reader, o client.Object) map[string]bool {
+// agentsOf returns the names of the RemoteAgents whose credentials are in an object.
+func agentsOf(ctx context.Context, c client.Reader, kind string, o client.Object) map[string]bool {
 	list := &v1alpha1.RemoteAgentList{}
-	if err := c.List(ctx, list, client.InNamespace(o.GetNamespace()), client.MatchingFields{agentBySecret: o.GetName()},
+	if err := c.List(ctx, list, client.InNamespace(o.GetNamespace()), client.MatchingFields{agentByReference: kind + "/" + o.GetName()},
 		client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "listing RemoteAgents", "secret", o.GetName())
+		ctrl.LoggerFrom(ctx).Error(err, "listing RemoteAgents", "kind", kind, "name", o.GetName())
 	}
 	names := map[string]bool{}
 	for i := range list.Items {

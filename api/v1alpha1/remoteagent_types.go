@@ -29,6 +29,7 @@ type RemoteAgent struct {
 // RemoteAgentSpec describes an agent.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.cardURL) || (has(self.interfaces) && self.interfaces.size() > 0)",message="set cardURL, the address of the agent's card, or interfaces, the endpoints by hand"
+// +kubebuilder:validation:XValidation:rule="!has(self.tls) || ((!has(self.cardURL) || self.cardURL.startsWith('https:')) && (!has(self.interfaces) || self.interfaces.all(i, i.url.startsWith('https:'))))",message="tls has no meaning for http: give https URLs in cardURL and interfaces, or remove tls"
 type RemoteAgentSpec struct {
 	// CardURL is the agent's base URL or the URL of its agent card. A base URL is completed with
 	// /.well-known/agent-card.json (A2A 1.0, section 8.2); where that is not found, with /.well-known/agent.json, the place
@@ -48,6 +49,10 @@ type RemoteAgentSpec struct {
 	//
 	// +optional
 	Authentication *Authentication `json:"authentication,omitempty"`
+	// TLS says whom the operator trusts to be the agent, and who it is by certificate. It needs https URLs.
+	//
+	// +optional
+	TLS *TLS `json:"tls,omitempty"`
 	// Contract is what the agent's owner promised. No field of the agent card carries it.
 	//
 	// +optional
@@ -93,22 +98,6 @@ type AgentInterface struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Tenant string `json:"tenant,omitempty"`
-}
-
-// Authentication is at most one way to authenticate.
-//
-// +kubebuilder:validation:ExactlyOneOf=bearer
-type Authentication struct {
-	// Bearer sends a token as Authorization: Bearer (RFC 6750).
-	//
-	// +optional
-	Bearer *BearerAuthentication `json:"bearer,omitempty"`
-}
-
-// BearerAuthentication takes a bearer token from a Secret.
-type BearerAuthentication struct {
-	// SecretRef names the Secret, in the RemoteAgent's namespace, and the key that holds the token.
-	SecretRef KeyReference `json:"secretRef"`
 }
 
 // Contract is what the agent's owner promised about messages that are sent twice and tasks that are looked up.

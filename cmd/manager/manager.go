@@ -24,6 +24,7 @@ import (
 
 	"github.com/delegation-dev/delegation-operator/controllers"
 	"github.com/delegation-dev/delegation-operator/internal/courier"
+	"github.com/delegation-dev/delegation-operator/internal/credential"
 	"github.com/delegation-dev/delegation-operator/internal/egress"
 	"github.com/delegation-dev/delegation-operator/internal/follow"
 )
@@ -116,7 +117,11 @@ func register(mgr manager.Manager, o *options, pushing *pushing, policy *egress.
 	pool := courier.NewPool()
 	couriers := courier.New(pool, wall, wake.Add)
 	follower := follow.New(pool, wall, couriers.Deliver, follow.WithMaxStreams(o.maxStreams))
-	agents := &controllers.Agents{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Egress: policy, Pool: pool}
+	keeper, err := credentials(mgr, policy)
+	if err != nil {
+		return err
+	}
+	agents := &controllers.Agents{Client: mgr.GetClient(), Credentials: keeper, Egress: policy, Pool: pool}
 	delegations := &controllers.DelegationReconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("delegation-operator"),
 		Clock: wall, Self: self(), Agents: agents, Courier: couriers, Follower: follower, Push: pushing.offer(),
@@ -125,7 +130,7 @@ func register(mgr manager.Manager, o *options, pushing *pushing, policy *egress.
 		return err
 	}
 	remoteAgents := &controllers.RemoteAgentReconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: wall, Agents: agents,
+		Client: mgr.GetClient(), Clock: wall, Agents: agents,
 	}
 	if err := remoteAgents.SetupWithManager(mgr, agentWorkers); err != nil {
 		return err
@@ -137,6 +142,15 @@ func register(mgr manager.Manager, o *options, pushing *pushing, policy *egress.
 		return err
 	}
 	return mgr.Add(drain{pool: pool, couriers: couriers, delegations: delegations})
+}
+
+// credentials reads past the cache, so that no Secret is held in it, and asks for tokens past it: they are no objects.
+func credentials(mgr manager.Manager, policy *egress.Policy) (*credential.Keeper, error) {
+	direct, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return nil, err
+	}
+	return &credential.Keeper{Live: mgr.GetAPIReader(), Cluster: direct, Clock: clock.RealClock{}, DialContext: policy.DialContext}, nil
 }
 
 // self names this process. The pod's name is for people; the random part makes every start another holder.

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -22,59 +21,40 @@ import (
 	"github.com/delegation-dev/delegation-operator/internal/credential"
 )
 
-// agent is a RemoteAgent with a bearer token in key token of Secret finance-token.
-func agent() *v1alpha1.RemoteAgent {
-	ra := &v1alpha1.RemoteAgent{ObjectMeta: metav1.ObjectMeta{Namespace: "books", Name: "finance"}}
-	ra.Spec.Authentication = &v1alpha1.Authentication{Bearer: &v1alpha1.BearerAuthentication{
-		SecretRef: v1alpha1.KeyReference{Name: "finance-token", Key: "token"},
-	}}
-	return ra
+// row is a Secret, and the header that comes of it or the error.
+type row struct {
+	name   string
+	secret *corev1.Secret
+	header string
+	err    error
 }
 
-func secret(namespace, name string, data map[string]string) *corev1.Secret {
-	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{}}
-	for key, value := range data {
-		s.Data[key] = []byte(value)
-	}
-	return s
-}
-
-// holding is the Secret with this token.
-func holding(token string) *corev1.Secret {
-	return secret("books", "finance-token", map[string]string{"token": token, "other": "not this one"})
-}
-
-func reader(secrets ...*corev1.Secret) client.Reader {
-	b := fake.NewClientBuilder()
-	for _, s := range secrets {
-		b = b.WithObjects(s)
-	}
-	return b.Build()
-}
-
-// authorized returns the headers of a request with the credentials on it.
-func authorized(t *testing.T, authorize func(*http.Request) error) http.Header {
+// requireHeader checks what a RemoteAgent's credentials make of a Secret.
+func requireHeader(t *testing.T, ra *v1alpha1.RemoteAgent, header string, rows []row) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://finance.example.com/a2a", nil)
-	if err != nil {
-		t.Fatal(err)
+	for _, c := range rows {
+		t.Run(c.name, func(t *testing.T) {
+			creds, err := keeper(c.secret).For(t.Context(), ra)
+			if !errors.Is(err, c.err) || (creds.Authorize == nil) != (c.err != nil) {
+				t.Fatalf("error %v, want %v", err, c.err)
+			}
+			if err != nil {
+				if strings.Contains(err.Error(), "s3c") || strings.Contains(credential.Explain(ra, err).Message, "s3c") {
+					t.Errorf("the error shows the secret: %v", err)
+				}
+				return
+			}
+			want := http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer of before"}}
+			want.Set(header, c.header)
+			if got := authorized(t, creds); !reflect.DeepEqual(got, want) {
+				t.Errorf("headers %v, want %v", got, want)
+			}
+		})
 	}
-	req.Header.Set("Authorization", "Bearer of before")
-	req.Header.Set("Content-Type", "application/json")
-	if err := authorize(req); err != nil {
-		t.Fatal(err)
-	}
-	return req.Header
 }
 
-func TestFor(t *testing.T) {
-	cases := []struct {
-		name   string
-		secret *corev1.Secret
-		// header that is set, or the error.
-		header string
-		err    error
-	}{
+func TestBearer(t *testing.T) {
+	requireHeader(t, bearer(), "Authorization", []row{
 		{"a token", holding("s3cr3t.to-ken_~+/="), "Bearer s3cr3t.to-ken_~+/=", nil},
 		{"a line break at the end", holding("s3cr3t\n"), "Bearer s3cr3t", nil},
 		{"a line break of Windows at the end", holding("s3cr3t\r\n"), "Bearer s3cr3t", nil},
@@ -85,45 +65,56 @@ func TestFor(t *testing.T) {
 		{"a NUL inside", holding("s3c\x00r3t"), "", credential.ErrValueInvalid},
 		{"a NUL at the end", holding("s3cr3t\x00"), "", credential.ErrValueInvalid},
 		{"a DEL inside", holding("s3c\x7fr3t"), "", credential.ErrValueInvalid},
+		{"not ASCII", holding("s3crét"), "", credential.ErrValueInvalid},
 		{"empty", holding(""), "", credential.ErrValueInvalid},
 		{"only spaces", holding(" \n\t "), "", credential.ErrValueInvalid},
 		{"without the key", secret("books", "finance-token", map[string]string{"Token": "s3cr3t"}), "", credential.ErrKeyNotFound},
 		{"without any key", secret("books", "finance-token", nil), "", credential.ErrKeyNotFound},
-		{"of another name", secret("books", "finance", map[string]string{"token": "s3cr3t"}), "", credential.ErrSecretNotFound},
-		{"of another namespace", secret("hr", "finance-token", map[string]string{"token": "s3cr3t"}), "", credential.ErrSecretNotFound},
+		{"of another name", secret("books", "finance", map[string]string{"token": "s3cr3t"}), "", credential.ErrNotFound},
+		{"of another namespace", secret("hr", "finance-token", map[string]string{"token": "s3cr3t"}), "", credential.ErrNotFound},
+	})
+}
+
+// The example of RFC 7617, section 2, and that of UTF-8 in section 2.1.
+func TestBasic(t *testing.T) {
+	pair := func(user, password string) *corev1.Secret {
+		return secret("books", "finance-token", map[string]string{"username": user, "password": password})
 	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			authorize, err := credential.For(t.Context(), reader(c.secret), agent())
-			if !errors.Is(err, c.err) || (authorize == nil) != (c.err != nil) {
-				t.Fatalf("error %v, want %v", err, c.err)
-			}
-			if err != nil {
-				if strings.Contains(err.Error(), "s3c") {
-					t.Errorf("the error shows the token: %v", err)
-				}
-				return
-			}
-			want := http.Header{"Authorization": {c.header}, "Content-Type": {"application/json"}}
-			if got := authorized(t, authorize); !reflect.DeepEqual(got, want) {
-				t.Errorf("headers %v, want %v", got, want)
-			}
-		})
-	}
+	requireHeader(t, basic(), "Authorization", []row{
+		{"the RFC's", pair("Aladdin", "open sesame"), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==", nil},
+		{"not ASCII", pair("test", "123£"), "Basic dGVzdDoxMjPCow==", nil},
+		{"line breaks at the end", pair("Aladdin\n", "open sesame\r\n"), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==", nil},
+		{"a colon in the password", pair("a", "b:c"), "Basic YTpiOmM=", nil},
+		{"a space around the password is the password's", pair("a", " b "), "Basic YTogYiA=", nil},
+		{"a colon in the user name", pair("s3c:b", "c"), "", credential.ErrUserInvalid},
+		{"a control character in the password", pair("a", "s3c\x01t"), "", credential.ErrUserInvalid},
+		{"a line break in the user name", pair("s3c\nb", "c"), "", credential.ErrUserInvalid},
+		{"not UTF-8", pair("a", "s3c\xff"), "", credential.ErrUserInvalid},
+		{"no user name", pair("", "s3c"), "", credential.ErrUserInvalid},
+		{"an empty password", pair("s3c", ""), "", credential.ErrUserInvalid},
+		{"no password", secret("books", "finance-token", map[string]string{"username": "s3c"}), "", credential.ErrKeyNotFound},
+		{"no Secret", holding("s3c").DeepCopy(), "", credential.ErrKeyNotFound},
+	})
+}
+
+func TestAPIKey(t *testing.T) {
+	ra := agent(v1alpha1.Authentication{APIKey: &v1alpha1.APIKeyAuthentication{Header: "X-API-Key", SecretRef: key("token")}})
+	requireHeader(t, ra, "X-API-Key", []row{
+		{"a key", holding("s3cr3t\n"), "s3cr3t", nil},
+		{"a line break inside", holding("s3c\r\nX-Admin: true"), "", credential.ErrValueInvalid},
+		{"no Secret", secret("books", "another", nil), "", credential.ErrNotFound},
+	})
 }
 
 func TestNoAuthentication(t *testing.T) {
 	for name, auth := range map[string]*v1alpha1.Authentication{"none": nil, "empty": {}} {
 		t.Run(name, func(t *testing.T) {
-			ra := agent()
+			ra := bearer()
 			ra.Spec.Authentication = auth
 			// A reader that must not be asked.
-			authorize, err := credential.For(t.Context(), nil, ra)
-			if authorize != nil || err != nil || credential.SecretRef(ra) != nil {
-				t.Errorf("error %v, reference %v; want no credentials", err, credential.SecretRef(ra))
-			}
-			if p := credential.Explain(ra, credential.ErrSecretNotFound); p != nil {
-				t.Errorf("explained %+v", p)
+			creds, err := (&credential.Keeper{}).For(t.Context(), ra)
+			if creds.Authorize != nil || creds.Renew != nil || creds.TLS != nil || err != nil || credential.References(ra) != nil {
+				t.Errorf("%+v, error %v, references %v; want no credentials", creds, err, credential.References(ra))
 			}
 		})
 	}
@@ -131,20 +122,19 @@ func TestNoAuthentication(t *testing.T) {
 
 // The credentials of one reading stay as they are; a new reading brings the new ones.
 func TestRotation(t *testing.T) {
-	ra := agent()
-	before, err := credential.For(t.Context(), reader(holding("old")), ra)
+	before, err := keeper(holding("old")).For(t.Context(), bearer())
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := credential.For(t.Context(), reader(holding("new")), ra)
+	after, err := keeper(holding("new")).For(t.Context(), bearer())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		authorize func(*http.Request) error
-		want      string
+		creds credential.Credentials
+		want  string
 	}{{before, "Bearer old"}, {after, "Bearer new"}, {before, "Bearer old"}} {
-		if got := authorized(t, c.authorize).Get("Authorization"); got != c.want {
+		if got := authorized(t, c.creds).Get("Authorization"); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
@@ -158,43 +148,52 @@ func TestFailedReading(t *testing.T) {
 			return failure
 		},
 	})
-	authorize, err := credential.For(t.Context(), broken, agent())
-	if authorize != nil || !errors.Is(err, failure) {
+	creds, err := (&credential.Keeper{Live: broken}).For(t.Context(), bearer())
+	if creds.Authorize != nil || !errors.Is(err, failure) {
 		t.Errorf("error %v, want %v", err, failure)
 	}
-	if p := credential.Explain(agent(), err); p != nil {
+	if p := credential.Explain(bearer(), err); p != nil {
 		t.Errorf("explained %+v", p)
 	}
 }
 
 func TestExplain(t *testing.T) {
+	ofSecret := credential.Reference{Kind: credential.KindSecret, Name: "finance-token", Keys: []string{"token"}}
+	ofConfigMap := credential.Reference{Kind: credential.KindConfigMap, Name: "ca", Keys: []string{"ca.crt"}}
+	ofAccount := credential.Reference{Kind: credential.KindServiceAccount, Name: "robot"}
 	cases := []struct {
-		err    error
-		reason string
+		reference credential.Reference
+		cause     error
+		reason    string
+		named     []string
 	}{
-		{credential.ErrSecretNotFound, "SecretNotFound"},
-		{credential.ErrKeyNotFound, "SecretInvalid"},
-		{credential.ErrValueInvalid, "SecretInvalid"},
-		{nil, ""},
-		{context.DeadlineExceeded, ""},
+		{ofSecret, credential.ErrNotFound, "SecretNotFound", []string{`Secret "finance-token"`, `key "token"`, "create it"}},
+		{ofSecret, credential.ErrKeyNotFound, "SecretInvalid", []string{`Secret "finance-token"`, `key "token"`, "correct the Secret"}},
+		{ofSecret, credential.ErrValueInvalid, "SecretInvalid", []string{`Secret "finance-token"`, `key "token"`, "line break"}},
+		{ofConfigMap, credential.ErrNotFound, "ConfigMapNotFound", []string{`ConfigMap "ca"`, `key "ca.crt"`}},
+		{ofConfigMap, credential.ErrAuthoritiesInvalid, "ConfigMapInvalid", []string{`ConfigMap "ca"`, "PEM"}},
+		{ofAccount, credential.ErrNotFound, "ServiceAccountNotFound", []string{"kubectl create serviceaccount -n books robot"}},
+		{ofAccount, credential.ErrForbidden, "ServiceAccountTokenForbidden", []string{`"robot"`, "serviceaccounts/token"}},
+		{ofAccount, credential.ErrAudience, "ServiceAccountTokenRefused", []string{`"robot"`, "audience"}},
 	}
 	for _, c := range cases {
-		for _, err := range []error{c.err, fmt.Errorf("dialing: %w", c.err)} {
-			p := credential.Explain(agent(), err)
-			if c.reason == "" {
-				if p != nil {
-					t.Errorf("%v: explained %+v", err, p)
-				}
-				continue
+		err := fmt.Errorf("connecting: %w", &credential.Error{Reference: c.reference, Namespace: "books", Cause: c.cause})
+		p := credential.Explain(bearer(), err)
+		if p == nil || p.Reason != c.reason || p.Transient {
+			t.Fatalf("%v: explained %+v, want %s", err, p, c.reason)
+		}
+		for _, name := range append(c.named, "namespace books", `RemoteAgent "finance"`) {
+			if !strings.Contains(p.Message, name) && !strings.Contains(p.Message, strings.Replace(name, "namespace ", "-n ", 1)) {
+				t.Errorf("%v: %q does not name %s", err, p.Message, name)
 			}
-			if p == nil || p.Reason != c.reason || p.Transient {
-				t.Fatalf("%v: explained %+v, want %s", err, p, c.reason)
-			}
-			for _, name := range []string{`Secret "finance-token"`, `key "token"`, "namespace books", `RemoteAgent "finance"`} {
-				if !strings.Contains(p.Message, name) {
-					t.Errorf("%v: %q does not name %s", err, p.Message, name)
-				}
-			}
+		}
+		if got := credential.Watched(err); got != (c.reference.Kind != credential.KindServiceAccount) {
+			t.Errorf("%v: watched %t", err, got)
+		}
+	}
+	for _, err := range []error{nil, context.DeadlineExceeded, credential.ErrTokenEndpoint} {
+		if p := credential.Explain(bearer(), err); p != nil {
+			t.Errorf("%v: explained %+v", err, p)
 		}
 	}
 }

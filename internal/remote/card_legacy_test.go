@@ -45,7 +45,7 @@ func TestSelectInterfaceOfALegacyCard(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := remote.SelectInterface(read, "https://old.example.com")
+			got, err := remote.SelectInterface(read, "https://old.example.com", remote.AnyOrigin)
 			if c.err != nil {
 				if !isErr(t, err, c.err) {
 					t.Errorf("%+v, %v", got, err)
@@ -73,7 +73,7 @@ func TestSelectInterfaceOfTheSDKsCard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := remote.SelectInterface(read, s.URL); err != nil || got.URL != "https://both.example.com/new" {
+	if got, err := remote.SelectInterface(read, s.URL, remote.AnyOrigin); err != nil || got.URL != "https://both.example.com/new" {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

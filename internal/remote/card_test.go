@@ -169,7 +169,7 @@ func TestSelectInterface(t *testing.T) {
 			[]error{remote.ErrURLRelative, remote.ErrVersionUnsupported}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := remote.SelectInterface(&a2a.AgentCard{SupportedInterfaces: c.list}, c.from)
+			got, err := remote.SelectInterface(&a2a.AgentCard{SupportedInterfaces: c.list}, c.from, remote.AnyOrigin)
 			if got.URL != c.want || (err == nil) != (c.errs == nil) {
 				t.Fatalf("%+v, %v", got, err)
 			}
@@ -198,7 +198,7 @@ func TestSelectInterfacePrefers(t *testing.T) {
 		{"HTTP+JSON only", "HTTP+JSON", "https://h", all[1:2]},
 		{"the first of a kind", "HTTP+JSON", "https://h", append(all[1:2:2], iface("https://h2", "HTTP+JSON", "1.0"))},
 	} {
-		got, err := remote.SelectInterface(&a2a.AgentCard{SupportedInterfaces: c.list}, "https://finance.example.com")
+		got, err := remote.SelectInterface(&a2a.AgentCard{SupportedInterfaces: c.list}, "https://finance.example.com", remote.AnyOrigin)
 		if err != nil || got.ProtocolBinding != c.want || got.URL != c.url {
 			t.Errorf("%s: %+v, %v", c.name, got, err)
 		}

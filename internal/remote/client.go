@@ -51,6 +51,9 @@ type Config struct {
 	// Authorize sets the credentials on a request that is just about to go out; nil for none. It is called anew for each
 	// request and gets one for the endpoint's own URL; only the headers that it sets are sent.
 	Authorize func(*http.Request) error
+	// Renew is told the headers that Authorize had set on a request that was answered 401, and reports whether it has others
+	// now. Then the request is made once more, a message too: one that was answered 401 was not taken. nil for never.
+	Renew func(rejected http.Header) bool
 	// Deduplicates says that the agent promised to. Then the messageId is sent as Idempotency-Key too, for what stands
 	// between it and the operator.
 	Deduplicates bool
@@ -93,7 +96,7 @@ func New(c Config) (*Client, error) {
 		transport = newGRPCTransport
 	}
 	to := func(t *http.Transport) *wire {
-		return &wire{transport: t, url: u, authorize: c.Authorize, limit: c.Limits.ResponseBytes, now: c.Now}
+		return &wire{transport: t, url: u, authorize: c.Authorize, renew: c.Renew, limit: c.Limits.ResponseBytes, now: c.Now}
 	}
 	return &Client{
 		wire: to(transport(c.DialContext, c.TLS, c.Limits.Connections)),
@@ -103,9 +106,10 @@ func New(c Config) (*Client, error) {
 	}, nil
 }
 
-// Close drops the idle connections and ends the streams; none is opened any more. Calls that are out end by themselves.
+// Close drops the connections, those in use as soon as their call is over, and ends the streams; none is opened any more.
+// Calls that are out end by themselves.
 func (c *Client) Close() {
-	c.wire.transport.CloseIdleConnections()
+	c.wire.close()
 	c.streams.close()
 }
 
@@ -123,9 +127,23 @@ func (c *Client) exchange(ctx context.Context, r request) (json.RawMessage, outb
 	if err != nil {
 		return nil, notEncodable(err)
 	}
+	a, ex := c.ask(ctx, r.call, p)
+	if ex.Outcome == outbox.Unauthorized && c.wire.renewed(ex, a.presented) {
+		a, ex = c.ask(ctx, r.call, p)
+	}
+	return a.result, ex
+}
+
+// asked is the answer to one request, and the credentials that it was made with.
+type asked struct {
+	answer
+	presented http.Header
+}
+
+func (c *Client) ask(ctx context.Context, call outbox.Call, p parcel) (asked, outbox.Exchange) {
 	ev := c.wire.do(ctx, p)
-	a := c.binding.decode(r.call, p, ev)
-	return a.result, judge(ev, a, c.wire.now())
+	a := c.binding.decode(call, p, ev)
+	return asked{a, ev.presented}, judge(ev, a, c.wire.now())
 }
 
 // pack dresses a call and adds the headers that all of them have.

@@ -29,6 +29,8 @@ var (
 	ErrVersionUnsupported = errors.New("only protocol version 1.x is spoken, and 0.3 over JSONRPC")
 	// ErrURLRelative: the URL has no scheme or no host.
 	ErrURLRelative = errors.New("the URL is not absolute")
+	// ErrOtherOrigin: the URL is not of the origin that the card is from.
+	ErrOtherOrigin = errors.New("credentials go to the card's own origin only, and this is another: set it in spec.interfaces to have them go there")
 	// ErrInterfaceUnusable: another reason, which the error's text names.
 	ErrInterfaceUnusable = errors.New("can't be used")
 )
@@ -52,6 +54,17 @@ func (e *InterfaceError) Error() string {
 // Unwrap returns the causes.
 func (e *InterfaceError) Unwrap() []error { return e.causes }
 
+// Origins says which interfaces a card may name. An origin is a scheme, a host and a port (RFC 6454).
+type Origins int
+
+const (
+	// AnyOrigin allows interfaces anywhere.
+	AnyOrigin Origins = iota
+	// OwnOrigin allows interfaces at the origin that the card is from. A card is not signed and read without credentials: where
+	// these go is the word of the RemoteAgent, not of a card.
+	OwnOrigin
+)
+
 // maxInterfaces bounds how many interfaces of a card are looked at.
 const maxInterfaces = 64
 
@@ -60,7 +73,7 @@ const maxInterfaces = 64
 // in version 0.3, which can do less. JSONRPC comes first because agents' implementations of it are the most tried. The
 // card's URL tells an agent that names its own localhost from one that is on this machine. The error is an
 // *InterfaceError.
-func SelectInterface(card *a2a.AgentCard, cardURL string) (v1alpha1.AgentInterface, error) {
+func SelectInterface(card *a2a.AgentCard, cardURL string, from Origins) (v1alpha1.AgentInterface, error) {
 	failed, best := &InterfaceError{}, len(dialects)
 	var chosen *a2a.AgentInterface
 	for n, i := range card.SupportedInterfaces {
@@ -71,6 +84,9 @@ func SelectInterface(card *a2a.AgentCard, cardURL string) (v1alpha1.AgentInterfa
 			break
 		}
 		d, err := usable(i, cardURL)
+		if err == nil && from == OwnOrigin && !sameOrigin(i.URL, cardURL) {
+			err = ErrOtherOrigin
+		}
 		if err == nil {
 			if place := slices.Index(dialects, d); place < best {
 				chosen, best = i, place
@@ -123,6 +139,24 @@ func reachable(s, cardURL string) error {
 		return fmt.Errorf("%w: its URL names the agent's own machine, not a host that others can reach", ErrInterfaceUnusable)
 	}
 	return nil
+}
+
+// sameOrigin reports whether two absolute URLs have the same scheme, host and port.
+func sameOrigin(a, b string) bool {
+	of, in := originOf(a), originOf(b)
+	return of != "" && of == in
+}
+
+func originOf(s string) string {
+	u, err := url.Parse(s)
+	if err != nil || u.Hostname() == "" {
+		return ""
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
 // own reports whether a URL can only be used on the machine that it was written on.

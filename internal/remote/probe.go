@@ -25,7 +25,9 @@ type probe struct {
 	base                    int64
 	connected, reused       bool
 	dnsErr, dialErr, tlsErr error
-	firstByte               bool
+	// early says that the client's side of the handshake ends before the server has looked at the client's certificate.
+	early     bool
+	firstByte bool
 }
 
 func (p *probe) trace() *httptrace.ClientTrace {
@@ -35,9 +37,11 @@ func (p *probe) trace() *httptrace.ClientTrace {
 		f()
 	}
 	return &httptrace.ClientTrace{
-		DNSDone:              func(i httptrace.DNSDoneInfo) { note(func() { p.dnsErr = i.Err }) },
-		ConnectDone:          func(_, _ string, err error) { note(func() { p.dialErr = err }) },
-		TLSHandshakeDone:     func(_ tls.ConnectionState, err error) { note(func() { p.tlsErr = err }) },
+		DNSDone:     func(i httptrace.DNSDoneInfo) { note(func() { p.dnsErr = i.Err }) },
+		ConnectDone: func(_, _ string, err error) { note(func() { p.dialErr = err }) },
+		TLSHandshakeDone: func(s tls.ConnectionState, err error) {
+			note(func() { p.tlsErr, p.early = err, s.Version >= tls.VersionTLS13 })
+		},
 		GotFirstResponseByte: func() { note(func() { p.firstByte = true }) },
 		GotConn: func(i httptrace.GotConnInfo) {
 			note(func() {

@@ -49,7 +49,7 @@ func newStreams(w *wire, idle time.Duration) streams {
 	life, end := context.WithCancelCause(context.Background())
 	return streams{wire: w, idle: idle, life: life, posts: &atomic.Bool{}, close: func() {
 		end(errClientClosed)
-		w.transport.CloseIdleConnections()
+		w.close()
 	}}
 }
 
@@ -100,8 +100,16 @@ func accepted(call outbox.Call, usual string) string {
 	return usual
 }
 
-// listen makes one subscription.
+// listen makes one subscription, and another one with other credentials where the first ones are not accepted any more.
 func (c *Client) listen(ctx context.Context, p parcel, heard func()) outbox.Exchange {
+	ex, presented := c.listenOnce(ctx, p, heard)
+	if ex.Outcome == outbox.Unauthorized && c.streams.wire.renewed(ex, presented) {
+		ex, _ = c.listenOnce(ctx, p, heard)
+	}
+	return ex
+}
+
+func (c *Client) listenOnce(ctx context.Context, p parcel, heard func()) (outbox.Exchange, http.Header) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(c.streams.life, func() { cancel(errClientClosed) })()
@@ -110,21 +118,21 @@ func (c *Client) listen(ctx context.Context, p parcel, heard func()) outbox.Exch
 
 	ev, resp := c.streams.wire.open(ctx, p)
 	if resp == nil {
-		return overdue(ctx, judge(ev, c.binding.decode(callSubscribe, p, ev), c.wire.now()))
+		return overdue(ctx, judge(ev, c.binding.decode(callSubscribe, p, ev), c.wire.now())), ev.presented
 	}
 	defer resp.close()
 	watch.alive()
 	watch.ReadCloser, resp.Body = resp.Body, watch
 	if ev.status != http.StatusOK || !c.binding.streams(ev.header) {
 		ev.read(ctx, resp.Response, c.wire.limit, p.message)
-		return overdue(ctx, absent(judge(ev, c.binding.decode(callSubscribe, p, ev), c.wire.now())))
+		return overdue(ctx, absent(judge(ev, c.binding.decode(callSubscribe, p, ev), c.wire.now()))), ev.presented
 	}
 	heard()
 	a := c.binding.listen(p, resp.Response, heard)
 	if a.fault != nil {
-		return absent(judge(ev, a, c.wire.now()))
+		return absent(judge(ev, a, c.wire.now())), ev.presented
 	}
-	return overdue(ctx, outbox.Exchange{Outcome: outbox.Accepted, Reason: a.reason})
+	return overdue(ctx, outbox.Exchange{Outcome: outbox.Accepted, Reason: a.reason}), ev.presented
 }
 
 func absent(ex outbox.Exchange) outbox.Exchange {

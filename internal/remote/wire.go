@@ -13,9 +13,12 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/delegation-dev/delegation-operator/internal/outbox"
 )
 
 // maxStale bounds how often one request moves on from a connection that the server had closed meanwhile.
@@ -30,8 +33,26 @@ type wire struct {
 	// url is the endpoint's own, for which credentials are asked.
 	url       *url.URL
 	authorize func(*http.Request) error
+	renew     func(rejected http.Header) bool
 	limit     int64
 	now       func() time.Time
+	// closed says that no connection is to be kept.
+	closed atomic.Bool
+}
+
+// close drops the idle connections, and those in use once they are idle.
+func (w *wire) close() {
+	w.closed.Store(true)
+	w.transport.CloseIdleConnections()
+}
+
+// renewed reports whether there are other credentials than those that were presented and not accepted: with 401, or with a
+// protocol error that says the same. It is no matter of credentials when they are known and not enough (403).
+func (w *wire) renewed(ex outbox.Exchange, presented http.Header) bool {
+	if w.renew == nil || presented == nil {
+		return false
+	}
+	return (ex.Reason == statusReason(http.StatusUnauthorized) || ex.Reason == unauthenticated.reason) && w.renew(presented)
 }
 
 // parcel is one request.
@@ -76,6 +97,8 @@ type evidence struct {
 	transcoded bool
 	trailer    http.Header
 	gap        string
+	// presented are the headers that the request was authorized with; nil without any.
+	presented http.Header
 	// private is what was sent and must not be shown.
 	private
 }
@@ -84,6 +107,7 @@ type evidence struct {
 type response struct {
 	*http.Response
 	gate *gate
+	wire *wire
 }
 
 // close ends the exchange. A response may come while the message is still being written: what has not left by now never
@@ -92,6 +116,9 @@ func (r *response) close() {
 	r.gate.seal()
 	// An error on close can't take back what was read.
 	_ = r.Body.Close()
+	if r.wire.closed.Load() {
+		r.wire.transport.CloseIdleConnections()
+	}
 }
 
 // do makes one exchange.
@@ -130,11 +157,11 @@ func (w *wire) expired(p parcel) error {
 }
 
 func (w *wire) try(ctx context.Context, p parcel) (evidence, *response, bool) {
-	header, secrets, err := w.dress(ctx, p.header)
+	header, presented, err := w.dress(ctx, p.header)
 	if err != nil {
 		return evidence{err: err, reason: ReasonCredentialsUnavailable}, nil, false
 	}
-	ev := evidence{private: private{secrets: secrets, request: p.body}}
+	ev := evidence{presented: presented, private: private{secrets: secretsIn(presented), request: p.body}}
 	if p.plain != nil {
 		ev.request = p.plain
 	}
@@ -153,12 +180,13 @@ func (w *wire) try(ctx context.Context, p parcel) (evidence, *response, bool) {
 	req.Header = header
 	resp, err := w.transport.RoundTrip(req) //nolint:bodyclose // response.close does
 	if err != nil {
-		ev.err, ev.written = err, seen.wrote(g)
+		wrote, refused := seen.wrote(g), seen.refusesHandshake(err)
+		ev.err, ev.written = err, wrote && !refused
 		ev.reason = seen.failure(ctx, g, err, ev.written)
 		return ev, nil, seen.stale()
 	}
 	ev.status, ev.header = resp.StatusCode, resp.Header
-	return ev, &response{Response: resp, gate: g}, false
+	return ev, &response{Response: resp, gate: g, wire: w}, false
 }
 
 // request returns the HTTP request whose body is behind the gate.
@@ -174,9 +202,9 @@ func (p parcel) request(ctx context.Context, g *gate) (*http.Request, error) {
 	return req, nil
 }
 
-// dress returns the headers with the credentials. The authorizer gets a request of its own for the endpoint's URL and
+// dress returns the headers with the credentials, and what the authorizer set. The authorizer gets a request of its own for the endpoint's URL and
 // only its headers are taken, so that it can't send the message elsewhere.
-func (w *wire) dress(ctx context.Context, base http.Header) (http.Header, []string, error) {
+func (w *wire) dress(ctx context.Context, base http.Header) (http.Header, http.Header, error) {
 	header := base.Clone()
 	if w.authorize == nil {
 		return header, nil, nil
@@ -188,19 +216,28 @@ func (w *wire) dress(ctx context.Context, base http.Header) (http.Header, []stri
 	if err := w.authorize(form); err != nil {
 		return nil, nil, err
 	}
-	var secrets []string
 	for name, values := range form.Header {
 		for _, v := range values {
 			if !headerSafe(v) {
 				return nil, nil, fmt.Errorf("header %s has a character that HTTP does not allow, such as a line break at the end of a Secret", name)
 			}
-			secrets = append(secrets, secretsOf(v)...)
 		}
 		if _, ours := base[name]; !ours {
 			header[name] = values
 		}
 	}
-	return header, secrets, nil
+	return header, form.Header, nil
+}
+
+// secretsIn lists what is not to be shown of the headers that carry credentials.
+func secretsIn(presented http.Header) []string {
+	var secrets []string
+	for _, values := range presented {
+		for _, v := range values {
+			secrets = append(secrets, secretsOf(v)...)
+		}
+	}
+	return secrets
 }
 
 // secretsOf lists a header value and the parts of it that are secret by themselves (RFC 9110, section 11.4; RFC 7617).

@@ -78,5 +78,13 @@ func (b *RemoteAgentBuilder) Bearer(secret, key string) *RemoteAgentBuilder {
 	return b
 }
 
+// ServiceAccountToken takes tokens of a ServiceAccount, for an audience.
+func (b *RemoteAgentBuilder) ServiceAccountToken(account, audience string) *RemoteAgentBuilder {
+	b.ra.Spec.Authentication = &v1alpha1.Authentication{ServiceAccountToken: &v1alpha1.ServiceAccountTokenAuthentication{
+		ServiceAccountName: account, Audience: audience, Expiration: metav1.Duration{Duration: time.Hour},
+	}}
+	return b
+}
+
 // Build returns the RemoteAgent.
 func (b *RemoteAgentBuilder) Build() *v1alpha1.RemoteAgent { return b.ra.DeepCopy() }

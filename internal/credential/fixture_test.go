@@ -1,0 +1,147 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package credential_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net/http"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/internal/credential"
+)
+
+// agent is a RemoteAgent with one way to authenticate.
+func agent(auth v1alpha1.Authentication) *v1alpha1.RemoteAgent {
+	ra := &v1alpha1.RemoteAgent{ObjectMeta: metav1.ObjectMeta{Namespace: "books", Name: "finance", UID: "uid-1"}}
+	ra.Spec.Authentication = &auth
+	return ra
+}
+
+func key(name string) v1alpha1.KeyReference {
+	return v1alpha1.KeyReference{Name: "finance-token", Key: name}
+}
+
+// bearer is a RemoteAgent with a bearer token in key token of Secret finance-token.
+func bearer() *v1alpha1.RemoteAgent {
+	return agent(v1alpha1.Authentication{Bearer: &v1alpha1.BearerAuthentication{SecretRef: key("token")}})
+}
+
+func basic() *v1alpha1.RemoteAgent {
+	return agent(v1alpha1.Authentication{Basic: &v1alpha1.BasicAuthentication{SecretRef: v1alpha1.SecretReference{Name: "finance-token"}}})
+}
+
+func secret(namespace, name string, data map[string]string) *corev1.Secret {
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{}}
+	for key, value := range data {
+		s.Data[key] = []byte(value)
+	}
+	return s
+}
+
+func configMap(name string, data map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "books", Name: name}, Data: data}
+}
+
+// holding is the Secret with this token.
+func holding(token string) *corev1.Secret {
+	return secret("books", "finance-token", map[string]string{"token": token, "other": "not this one"})
+}
+
+// keeper reads these objects.
+func keeper(objects ...client.Object) *credential.Keeper {
+	return &credential.Keeper{Live: fake.NewClientBuilder().WithObjects(objects...).Build(), Clock: clock.RealClock{}}
+}
+
+func request(t *testing.T) *http.Request {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://finance.example.com/a2a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer of before")
+	req.Header.Set("Content-Type", "application/json")
+	return req
+}
+
+// authorized returns the headers of a request with the credentials on it.
+func authorized(t *testing.T, c credential.Credentials) http.Header {
+	t.Helper()
+	req := request(t)
+	if err := c.Authorize(req); err != nil {
+		t.Fatal(err)
+	}
+	return req.Header
+}
+
+// authority issues certificates.
+type authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+	// bundle is the certificate in PEM.
+	bundle string
+}
+
+func newAuthority(t *testing.T, name string) *authority {
+	t.Helper()
+	a := &authority{key: newKey(t)}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, a.key.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.certificate, err = x509.ParseCertificate(der); err != nil {
+		t.Fatal(err)
+	}
+	a.bundle = encode("CERTIFICATE", der)
+	return a
+}
+
+// issue returns a client's certificate and its key in PEM.
+func (a *authority) issue(t *testing.T, name string) (certificate, key string) {
+	t.Helper()
+	private := newKey(t)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, private.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return encode("CERTIFICATE", der), encode("PRIVATE KEY", pkcs8)
+}
+
+func newKey(t *testing.T) *ecdsa.PrivateKey {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return private
+}
+
+func encode(kind string, der []byte) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+}
