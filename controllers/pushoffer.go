@@ -78,12 +78,12 @@ func (r *DelegationReconciler) dispatch(s *scope) func(context.Context, outbox.T
 
 // refused returns what notes that the agent does not push.
 func (r *DelegationReconciler) refused(s *scope) func() {
-	id, made, namespace, name := s.agent.id, s.agent.made, s.delegation.Namespace, s.delegation.Spec.AgentRef.Name
+	id, made, name := s.agent.id, s.agent.made, s.delegation.AgentKey()
 	return func() {
 		r.Agents.noteNoPush(id, made)
-		metrics.PushRefused(namespace, name)
+		metrics.PushRefused(name)
 		ctrl.Log.Info("the agent refuses push notifications, which its card offers: it is not asked for them any more, until its RemoteAgent or its card changes",
-			"namespace", namespace, "remoteAgent", name)
+			"namespace", name.Namespace, "remoteAgent", name.Name)
 	}
 }
 

@@ -116,6 +116,9 @@ func (r *RemoteAgentReconciler) examine(ctx context.Context, ra *v1alpha1.Remote
 
 // inspect fills in the endpoint, the card and the deduplication.
 func (r *RemoteAgentReconciler) inspect(ctx context.Context, ra *v1alpha1.RemoteAgent, s *v1alpha1.RemoteAgentStatus) (verdict, error) {
+	if p := selectorProblem(ra); p != nil {
+		return verdict{problem: p}, nil
+	}
 	if _, err := credential.For(ctx, r.Live, ra); err != nil {
 		if p := credential.Explain(ra, err); p != nil {
 			return verdict{problem: p}, nil

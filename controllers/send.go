@@ -29,7 +29,7 @@ func (r *DelegationReconciler) send(s *scope, a outbox.Send) {
 	r.Courier.Carry(courier.Job{
 		Key: s.key(), Agent: s.agent.id, Limits: s.agent.limits, Call: outbox.CallSend,
 		Do: func(ctx context.Context) *outbox.Result {
-			if !a.Until.IsZero() && !r.Clock.Now().Before(a.Until) {
+			if (!a.Until.IsZero() && !r.Clock.Now().Before(a.Until)) || !r.Agents.permits(ctx, d) {
 				return nil // the right to send ended in the queue
 			}
 			attempt := a.Attempt
@@ -46,7 +46,7 @@ func (r *DelegationReconciler) send(s *scope, a outbox.Send) {
 				return result
 			}
 			result.Exchange = witness(ctx, client, a, promised, dispatch(ctx, token, request))
-			metrics.Attempt(d.Namespace, d.Spec.AgentRef.Name, result.Exchange)
+			metrics.Attempt(d.AgentKey(), result.Exchange)
 			return result
 		},
 	})
