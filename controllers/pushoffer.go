@@ -115,7 +115,7 @@ func (r *DelegationReconciler) createPush(s *scope, task string) {
 	if offered == nil || client == nil {
 		return
 	}
-	r.Agents.Pool.Run(s.agent.id, s.agent.limits, func(ctx context.Context) {
+	r.Agents.Pool.RunFor(s.delegation.Namespace, s.agent.id, s.agent.limits, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, askTimeout)
 		defer cancel()
 		if ex := client.CreatePush(ctx, task, offered); ex.Reason == remote.ReasonPushNotSupported {
@@ -130,7 +130,7 @@ func (r *DelegationReconciler) deletePush(s *scope, task string) {
 	if offered == nil || client == nil || task == "" {
 		return
 	}
-	r.Agents.Pool.Run(s.agent.id, s.agent.limits, func(ctx context.Context) {
+	r.Agents.Pool.RunFor(s.delegation.Namespace, s.agent.id, s.agent.limits, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, askTimeout)
 		defer cancel()
 		// An agent that still pushes is told that the Delegation is done, or gone.
