@@ -113,10 +113,20 @@ func (c *decision) outOfBounds() Action {
 	return nil
 }
 
-// keepBounds makes the agent of no use to a message whose journal reaches beyond its namespace: no call is made for it.
+// keepBounds makes the agent of no use to a message whose journal reaches beyond its namespace: no call is made for it, and
+// what one found proves nothing.
 func (c *decision) keepBounds() {
-	if c.attempt == nil || c.in.Delegation.Status.TaskID != "" || c.in.Agent.Problem != nil {
+	if c.attempt == nil || c.in.Delegation.Status.TaskID != "" {
 		return
 	}
-	c.in.Agent.Problem = c.trespass()
+	p := c.trespass()
+	if p == nil {
+		return
+	}
+	if r := c.in.Result; r != nil && r.Call != CallSend {
+		c.in.Result = nil
+	}
+	if c.in.Agent.Problem == nil {
+		c.in.Agent.Problem = p
+	}
 }
