@@ -25,7 +25,7 @@ const (
 
 // AllowedNamespaces says from which namespaces a RemoteAgent may be used.
 //
-// +kubebuilder:validation:XValidation:rule="(self.from == 'Selector') == has(self.selector)",message="selector goes with from: Selector, and only with it: set both, or remove selector"
+// +kubebuilder:validation:XValidation:rule="(has(self.from) && self.from == 'Selector') == has(self.selector)",message="selector goes with from: Selector, and only with it: set both, or remove selector"
 type AllowedNamespaces struct {
 	// From says which: Same is the RemoteAgent's own namespace, All is every one, Selector is the own one and those whose
 	// labels match the selector.
