@@ -58,7 +58,8 @@ func inUse(users []v1alpha1.Delegation) *outbox.Problem {
 		return nil
 	}
 	d := &users[0]
-	return &outbox.Problem{Reason: "InUse", Message: fmt.Sprintf("the deletion waits for %d Delegations that are under way, such as %s in namespace %s; to end that one: kubectl delete delegation -n %s %s",
+	return &outbox.Problem{Reason: "InUse", Message: fmt.Sprintf(
+		"the deletion waits for %d Delegations that are under way, such as %s in namespace %s; to end that one: kubectl delete delegation -n %s %s",
 		len(users), d.Name, d.Namespace, d.Namespace, d.Name)}
 }
 

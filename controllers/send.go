@@ -29,8 +29,11 @@ func (r *DelegationReconciler) send(s *scope, a outbox.Send) {
 	r.Courier.Carry(courier.Job{
 		Key: s.key(), Agent: s.agent.id, Limits: s.agent.limits, Call: outbox.CallSend,
 		Do: func(ctx context.Context) *outbox.Result {
-			if (!a.Until.IsZero() && !r.Clock.Now().Before(a.Until)) || !r.Agents.permits(ctx, d) {
+			if !a.Until.IsZero() && !r.Clock.Now().Before(a.Until) {
 				return nil // the right to send ended in the queue
+			}
+			if !r.Agents.permits(ctx, d) {
+				return nil // the RemoteAgent's owner took it back
 			}
 			attempt := a.Attempt
 			attempt.Started = r.Clock.Now().UTC()

@@ -64,9 +64,12 @@ func (a *Agents) allows(ctx context.Context, ra *v1alpha1.RemoteAgent, namespace
 	case v1alpha1.NamespacesFromAll:
 		return true, nil
 	case v1alpha1.NamespacesFromSelector:
+		if selectorProblem(ra) != nil {
+			return false, nil
+		}
 		selector, err := metav1.LabelSelectorAsSelector(ra.Spec.AllowedNamespaces.Selector)
 		if err != nil {
-			return false, nil // see selectorProblem
+			return false, err
 		}
 		set, err := a.labelsOf(ctx, namespace)
 		return set != nil && selector.Matches(set), err

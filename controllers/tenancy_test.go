@@ -61,8 +61,8 @@ func selecting(team string) v1alpha1.AllowedNamespaces {
 func TestAllowedNamespaces(t *testing.T) {
 	r, _, admin := newReconciler(t)
 	books, travel, bare := newNamespace(t, admin, map[string]string{"team": "books"}), newNamespace(t, admin, map[string]string{"team": "travel"}), newNamespace(t, admin, nil)
-	any, wrong := selecting("books"), selecting("books")
-	any.Selector.MatchLabels = nil
+	each, wrong := selecting("books"), selecting("books")
+	each.Selector.MatchLabels = nil
 	wrong.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "team", Operator: "Like", Values: []string{"b"}}}}
 	for _, c := range []struct {
 		name    string
@@ -73,7 +73,7 @@ func TestAllowedNamespaces(t *testing.T) {
 		{"the same", v1alpha1.AllowedNamespaces{From: v1alpha1.NamespacesFromSame}, nil},
 		{"all", v1alpha1.AllowedNamespaces{From: v1alpha1.NamespacesFromAll}, []string{books, travel, bare}},
 		{"by labels", selecting("books"), []string{books}},
-		{"by any labels", any, []string{books, travel, bare}},
+		{"by any labels", each, []string{books, travel, bare}},
 		{"by labels that can't be compared", wrong, nil},
 		{"some other way", v1alpha1.AllowedNamespaces{From: "Some"}, nil},
 	} {

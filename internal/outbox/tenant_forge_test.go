@@ -125,7 +125,9 @@ func TestNothingThatATenantWritesReachesAnother(t *testing.T) {
 // reaches says how an action reaches beyond the namespace; nothing where it does not.
 func reaches(f forgery, action Action) string {
 	own := func(id string) bool { return strings.HasPrefix(id, "tenant/") }
-	conversation := func(id string) bool { return id == "" || own(id) || (id == ownContext && (f.target == "continues" || f.target == "refines")) }
+	conversation := func(id string) bool {
+		return id == "" || own(id) || (id == ownContext && (f.target == "continues" || f.target == "refines"))
+	}
 	switch a := action.(type) {
 	case Send:
 		foreign := func(task string) bool { return task != ownTask }

@@ -118,12 +118,12 @@ func (c *decision) adopt(res *v1alpha1.Resolution) Action {
 		return ask
 	}
 	switch {
-	case r.Outcome == Accepted && (slices.Contains(r.Task.History, c.to.MessageID) || (len(r.Task.History) == 0 && !c.shared())):
+	case r.Outcome == Accepted && c.adoptable(r.Task):
 		s := c.draft()
 		c.noteResolution(s, res)
 		s.RecoveredBy = v1alpha1.RecoveredByResolution
 		return c.bindTask(s, r.Task)
-	case c.shared() && (r.Outcome == Accepted || r.Outcome == Absent || r.Outcome == Refused):
+	case c.shared() && answers(r):
 		return c.refuseResolution(fmt.Sprintf("the agent shows no task %s that holds message %s", res.TaskID, c.to.MessageID), res.Action)
 	case r.Outcome == Accepted:
 		return c.refuseResolution(fmt.Sprintf("task %s does not hold message %s", res.TaskID, c.to.MessageID), res.Action)
@@ -134,6 +134,11 @@ func (c *decision) adopt(res *v1alpha1.Resolution) Action {
 		return c.hold(v1alpha1.PhaseUnknown, ReasonAgentUnreachable, "task "+res.TaskID+" can't be looked at: "+r.Reason, Wait{Until: next})
 	}
 	return ask
+}
+
+// adoptable reports whether a task may be bound on a person's word.
+func (c *decision) adoptable(t *Task) bool {
+	return slices.Contains(t.History, c.to.MessageID) || (len(t.History) == 0 && !c.shared())
 }
 
 // refuseResolution leaves the Delegation Unknown; the resolution is not on record and may be corrected.
