@@ -5,6 +5,7 @@ package outbox
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -56,7 +57,7 @@ func (c *decision) harmless(other *v1alpha1.Delegation, id string) bool {
 	switch {
 	case other.UID == d.UID:
 		return true
-	case other.Namespace != d.Namespace && d.UsesForeignAgent():
+	case other.Namespace != d.Namespace && (d.UsesForeignAgent() || strings.HasPrefix(id, d.Namespace+"/")):
 		// The id begins with the own namespace, or is a conversation that a target of this namespace has: who uses it
 		// elsewhere can only want to be in the way.
 		return true

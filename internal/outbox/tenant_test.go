@@ -80,6 +80,7 @@ func TestTenantRivals(t *testing.T) {
 		return w
 	}
 	journals := func(d *v1alpha1.Delegation) { d.Annotations = map[string]string{v1alpha1.AttemptAnnotation: "forged"} }
+	elsewhere := func(d *v1alpha1.Delegation) { d.Spec.AgentRef.Namespace = "" }
 	neighbour := func(d *v1alpha1.Delegation) { d.Namespace = "tenant" }
 	converses := func(d *v1alpha1.Delegation) {
 		d.Spec.MessageID, d.Status.TaskID = "elsewhere/m-1", "t-1"
@@ -90,6 +91,9 @@ func TestTenantRivals(t *testing.T) {
 		{name: "a tenant's id is used elsewhere", world: against(tenant("tenant/m-1", "tenant/c-1"), nil), want: Send{}},
 		{name: "and looks as if it had been sent", world: against(tenant("tenant/m-1", "tenant/c-1"), journals), want: Send{}},
 		{name: "the owner's id is used by a tenant", world: against(owner("m-1", "c-1"), journals), want: Send{}},
+		{name: "the owner's id has its own name in it", world: against(owner("books/m-1", "books/c-1"), elsewhere), want: Send{}},
+		{name: "and without it may be used at the endpoint by another RemoteAgent", world: against(owner("m-1", "c-1"), elsewhere),
+			want: Wait{}, writes: 1, phase: v1alpha1.PhaseRejected, reason: "MessageIdInUse"},
 		{name: "two of one tenant have one messageId", world: against(tenant("tenant/m-1", "tenant/c-1"), neighbour),
 			want: Wait{}, writes: 1, phase: v1alpha1.PhaseRejected, reason: "MessageIdInUse"},
 		{name: "a context that the agent named is a tenant's", world: inContext, want: Wait{}, writes: 1, phase: v1alpha1.PhaseRejected, reason: "ContextIdInUse"},
