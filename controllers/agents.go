@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,12 +32,15 @@ import (
 // Agents knows how to reach the agents that RemoteAgents describe. Its clients are kept between calls, for their
 // connections; one whose RemoteAgent, Secret or ConfigMap changed is made anew.
 type Agents struct {
-	// Client reads from the cache.
+	// Client reads from the cache; Live reads Namespaces from the API server, where the cache must not list all of them.
 	Client client.Reader
+	Live   client.Reader
 	// Credentials reads Secrets from the API server, and has the tokens that were issued.
 	Credentials *credential.Keeper
 	// Egress says where connections may go; nil for what holds without flags.
 	Egress *egress.Policy
+	// Namespaces are those that the manager works in; none for all.
+	Namespaces []string
 	// Pool has a lane for each agent.
 	Pool *courier.Pool
 
@@ -65,21 +69,30 @@ type agentView struct {
 	// pushes says that the agent may be asked to push; made is the RemoteAgent and the card as they were then.
 	pushes bool
 	made   string
+	// recheck is how soon to look again at one that can't be used although nothing says that it changed; zero for never.
+	recheck time.Duration
 }
 
 // view returns the agent that a Delegation names. What keeps it from being used is in the view; an error is to be retried.
 func (a *Agents) view(ctx context.Context, d *v1alpha1.Delegation) (agentView, error) {
-	ra := &v1alpha1.RemoteAgent{}
-	name := types.NamespacedName{Namespace: d.Namespace, Name: d.Spec.AgentRef.Name}
-	if err := a.Client.Get(ctx, name, ra); err != nil {
-		if !apierrors.IsNotFound(err) {
-			return agentView{}, err
-		}
-		return unusable("AgentNotFound", fmt.Sprintf("spec.agentRef: RemoteAgent %q is not in namespace %s: create it, and the message is sent; "+
-			"or, where the name is wrong: kubectl delete delegation -n %s %s, and create it anew", name.Name, name.Namespace, d.Namespace, d.Name)), nil
+	ra, err := a.agentOf(ctx, d)
+	if err != nil {
+		return agentView{}, err
 	}
+	if ra == nil {
+		return a.notThere(d), nil
+	}
+	v, err := a.viewOf(ctx, ra, d)
+	if d.UsesForeignAgent() {
+		v.Shared, v.Problem = true, discreet(v.Problem, d.AgentKey())
+	}
+	return v, err
+}
+
+// viewOf returns a RemoteAgent as a Delegation sees it that may use it.
+func (a *Agents) viewOf(ctx context.Context, ra *v1alpha1.RemoteAgent, d *v1alpha1.Delegation) (agentView, error) {
 	if ra.DeletionTimestamp != nil && !controllerutil.ContainsFinalizer(d, v1alpha1.DeliveryFinalizer) {
-		return unusable("AgentNotFound", fmt.Sprintf("RemoteAgent %q in namespace %s is being deleted", name.Name, name.Namespace)), nil
+		return unusable("AgentNotFound", fmt.Sprintf("RemoteAgent %q in namespace %s is being deleted", ra.Name, ra.Namespace)), nil
 	}
 	v := contractOf(ra)
 	v.pushes = pushes(ra) && !a.refusesPush(ra.UID, v.made)
@@ -120,6 +133,7 @@ func contractOf(ra *v1alpha1.RemoteAgent) agentView {
 	v.NamesContexts = ra.Spec.Contract.ContextID == v1alpha1.ContextIDServer
 	v.TakesWhileWorking = ra.Spec.Contract.WhileWorking == v1alpha1.WhileWorkingSend
 	v.AttemptTimeout = ra.Spec.Delivery.AttemptTimeout.Duration
+	v.Shared = opens(ra)
 	if d := ra.Status.Deduplication; d != nil && d.Mode == v1alpha1.DeduplicationMessageID && d.Retention != nil {
 		v.Deduplicates, v.Retention = true, d.Retention.Duration
 	}
@@ -265,10 +279,6 @@ func endpointDigest(e *v1alpha1.AgentInterface) string {
 
 // reaches reports whether a Delegation's RemoteAgent leads to an endpoint now.
 func (a *Agents) reaches(ctx context.Context, d *v1alpha1.Delegation, endpoint string) (bool, error) {
-	ra := &v1alpha1.RemoteAgent{}
-	err := a.Client.Get(ctx, types.NamespacedName{Namespace: d.Namespace, Name: d.Spec.AgentRef.Name}, ra)
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	return err == nil && ra.Status.Endpoint != nil && endpointDigest(ra.Status.Endpoint) == endpoint, err
+	ra, err := a.agentOf(ctx, d)
+	return ra != nil && ra.Status.Endpoint != nil && endpointDigest(ra.Status.Endpoint) == endpoint, err
 }

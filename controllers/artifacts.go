@@ -36,7 +36,7 @@ func omissions(agent *remote.Client, d *v1alpha1.Delegation, unlisted int) *v1al
 	if out.Truncated == 0 && out.Unlisted == 0 {
 		return nil
 	}
-	if agent != nil {
+	if agent != nil && !d.UsesForeignAgent() { // the endpoint's URL is its owner's to tell
 		out.Fetch = agent.HowToGet(d.Status.TaskID)
 	}
 	return out

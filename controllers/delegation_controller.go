@@ -10,7 +10,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -115,7 +114,11 @@ func (r *DelegationReconciler) wait(s *scope, a outbox.Wait) ctrl.Result {
 	if s.delegation.Status.Phase.Finished() {
 		r.Follower.Drop(s.delegation.UID)
 	}
-	return r.at(a.Until)
+	result := r.at(a.Until)
+	if again := s.agent.recheck; again > 0 && (result.RequeueAfter == 0 || result.RequeueAfter > again) {
+		result.RequeueAfter = again
+	}
+	return result
 }
 
 // at turns a time into a delay; the zero time waits for an event.
@@ -138,7 +141,7 @@ func (r *DelegationReconciler) follow(s *scope, a outbox.Follow) ctrl.Result {
 	subject := follow.Subject{
 		Key: s.key(), TaskID: a.TaskID, State: s.delegation.Status.State, Timestamp: at,
 		Agent: s.agent.client, Lister: s.agent.client, AgentID: s.agent.id, Limits: s.agent.limits,
-		AgentName:   types.NamespacedName{Namespace: s.delegation.Namespace, Name: s.delegation.Spec.AgentRef.Name},
+		AgentName:   s.delegation.AgentKey(),
 		MinInterval: updates.PollInterval.Duration,
 		MaxInterval: max(updates.MaxPollInterval.Duration, updates.PollInterval.Duration),
 	}

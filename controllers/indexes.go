@@ -15,15 +15,16 @@ import (
 // indexDelegations registers the indexes of Delegations.
 func indexDelegations(mgr ctrl.Manager) error {
 	for field, values := range map[string]func(*v1alpha1.Delegation) []string{
-		byAgent:      unfinished(func(d *v1alpha1.Delegation) []string { return []string{d.Spec.AgentRef.Name} }),
-		byConfigMap:  unfinished(configMapNames),
-		bySecret:     unfinished(secretNames),
-		byMessageID:  func(d *v1alpha1.Delegation) []string { return present(d.Spec.MessageID) },
-		byContextID:  func(d *v1alpha1.Delegation) []string { return present(d.Spec.ContextID) },
-		byContinues:  continuesName,
-		byRefines:    refinesNames,
-		byDuplicates: duplicatesAgent,
-		byUID:        func(d *v1alpha1.Delegation) []string { return []string{string(d.UID)} },
+		byAgent:        unfinished(func(d *v1alpha1.Delegation) []string { return []string{d.AgentKey().String()} }),
+		byForeignAgent: unfinished(foreignAgent),
+		byConfigMap:    unfinished(configMapNames),
+		bySecret:       unfinished(secretNames),
+		byMessageID:    func(d *v1alpha1.Delegation) []string { return present(d.Spec.MessageID) },
+		byContextID:    func(d *v1alpha1.Delegation) []string { return present(d.Spec.ContextID) },
+		byContinues:    continuesName,
+		byRefines:      refinesNames,
+		byDuplicates:   duplicatesAgent,
+		byUID:          func(d *v1alpha1.Delegation) []string { return []string{string(d.UID)} },
 	} {
 		err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Delegation{}, field, func(o client.Object) []string {
 			return values(o.(*v1alpha1.Delegation))
@@ -70,7 +71,14 @@ func duplicatesAgent(d *v1alpha1.Delegation) []string {
 	if len(d.Status.Duplicates) == 0 {
 		return nil
 	}
-	return []string{d.Spec.AgentRef.Name}
+	return []string{d.AgentKey().String()}
+}
+
+func foreignAgent(d *v1alpha1.Delegation) []string {
+	if d.UsesForeignAgent() {
+		return []string{foreign}
+	}
+	return nil
 }
 
 func configMapNames(d *v1alpha1.Delegation) []string {

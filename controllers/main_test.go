@@ -63,7 +63,7 @@ func newReconciler(t *testing.T) (*DelegationReconciler, *interrupted, client.Cl
 	live := &interrupted{Reader: mgr.GetAPIReader()}
 	return &DelegationReconciler{
 		Client: mgr.GetClient(), Live: live, Recorder: events.NewFakeRecorder(16), Clock: clock.RealClock{}, Self: "self",
-		Agents: &Agents{Client: mgr.GetClient(), Pool: pool,
+		Agents: &Agents{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Pool: pool,
 			Credentials: &credential.Keeper{Live: mgr.GetAPIReader(), Cluster: admin, Clock: clock.RealClock{}}},
 		Courier: couriers, Follower: follow.New(pool, clock.RealClock{}, couriers.Deliver),
 	}, live, admin

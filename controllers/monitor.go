@@ -21,7 +21,7 @@ func (r *RemoteAgentReconciler) monitor(ctx context.Context, ra *v1alpha1.Remote
 		return nil
 	}
 	list := &v1alpha1.DelegationList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(ra.Namespace), client.MatchingFields{byDuplicates: ra.Name},
+	if err := r.Client.List(ctx, list, client.MatchingFields{byDuplicates: client.ObjectKeyFromObject(ra).String()},
 		client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency); err != nil {
 		return err
 	}
@@ -32,8 +32,8 @@ func (r *RemoteAgentReconciler) monitor(ctx context.Context, ra *v1alpha1.Remote
 	if len(list.Items) > 0 {
 		d := &list.Items[0]
 		c.Status, c.Reason = metav1.ConditionFalse, "DuplicateTasks"
-		c.Message = fmt.Sprintf("%d messages became several tasks, such as %s of Delegation %s: set spec.contract.deduplication.mode to None until the agent deduplicates",
-			len(list.Items), d.Spec.MessageID, d.Name)
+		c.Message = fmt.Sprintf("%d messages became several tasks, such as %s of Delegation %s in namespace %s: set spec.contract.deduplication.mode to None until the agent deduplicates",
+			len(list.Items), d.Spec.MessageID, d.Name, d.Namespace)
 	}
 	meta.SetStatusCondition(&s.Conditions, c)
 	return nil

@@ -6,7 +6,6 @@ package controllers
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,17 +23,33 @@ func (r *RemoteAgentReconciler) protect(ctx context.Context, ra *v1alpha1.Remote
 		wrote, err = r.hold(ctx, ra, controllerutil.AddFinalizer)
 		return nil, wrote, err
 	}
-	list := &v1alpha1.DelegationList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(ra.Namespace), client.MatchingFields{byAgent: ra.Name}); err != nil {
-		return nil, false, err
-	}
-	users = slices.DeleteFunc(list.Items, func(d v1alpha1.Delegation) bool {
-		return !controllerutil.ContainsFinalizer(&d, v1alpha1.DeliveryFinalizer)
-	})
-	if len(users) == 0 {
+	if users, err = r.users(ctx, ra); err == nil && len(users) == 0 {
 		wrote, err = r.hold(ctx, ra, controllerutil.RemoveFinalizer)
 	}
 	return users, wrote, err
+}
+
+// users lists the Delegations, of all namespaces, that need a RemoteAgent to settle what they sent. One that may not use it
+// does not hold it, whatever finalizer somebody gave it.
+func (r *RemoteAgentReconciler) users(ctx context.Context, ra *v1alpha1.RemoteAgent) ([]v1alpha1.Delegation, error) {
+	list := &v1alpha1.DelegationList{}
+	if err := r.Client.List(ctx, list, client.MatchingFields{byAgent: client.ObjectKeyFromObject(ra).String()}); err != nil {
+		return nil, err
+	}
+	var users []v1alpha1.Delegation
+	for i := range list.Items {
+		d := &list.Items[i]
+		if !controllerutil.ContainsFinalizer(d, v1alpha1.DeliveryFinalizer) {
+			continue
+		}
+		switch usable, err := r.Agents.agentOf(ctx, d); {
+		case err != nil:
+			return nil, err
+		case usable != nil:
+			users = append(users, *d)
+		}
+	}
+	return users, nil
 }
 
 // inUse says what a deletion waits for.
@@ -43,8 +58,9 @@ func inUse(users []v1alpha1.Delegation) *outbox.Problem {
 		return nil
 	}
 	d := &users[0]
-	return &outbox.Problem{Reason: "InUse", Message: fmt.Sprintf("the deletion waits for %d Delegations that are under way, such as %s; to end that one: kubectl delete delegation -n %s %s",
-		len(users), d.Name, d.Namespace, d.Name)}
+	return &outbox.Problem{Reason: "InUse", Message: fmt.Sprintf(
+		"the deletion waits for %d Delegations that are under way, such as %s in namespace %s; to end that one: kubectl delete delegation -n %s %s",
+		len(users), d.Name, d.Namespace, d.Namespace, d.Name)}
 }
 
 func (r *RemoteAgentReconciler) hold(ctx context.Context, ra *v1alpha1.RemoteAgent, change func(client.Object, string) bool) (bool, error) {

@@ -78,12 +78,12 @@ func (r *DelegationReconciler) dispatch(s *scope) func(context.Context, outbox.T
 
 // refused returns what notes that the agent does not push.
 func (r *DelegationReconciler) refused(s *scope) func() {
-	id, made, namespace, name := s.agent.id, s.agent.made, s.delegation.Namespace, s.delegation.Spec.AgentRef.Name
+	id, made, name := s.agent.id, s.agent.made, s.delegation.AgentKey()
 	return func() {
 		r.Agents.noteNoPush(id, made)
-		metrics.PushRefused(namespace, name)
+		metrics.PushRefused(name)
 		ctrl.Log.Info("the agent refuses push notifications, which its card offers: it is not asked for them any more, until its RemoteAgent or its card changes",
-			"namespace", namespace, "remoteAgent", name)
+			"namespace", name.Namespace, "remoteAgent", name.Name)
 	}
 }
 
@@ -115,7 +115,7 @@ func (r *DelegationReconciler) createPush(s *scope, task string) {
 	if offered == nil || client == nil {
 		return
 	}
-	r.Agents.Pool.Run(s.agent.id, s.agent.limits, func(ctx context.Context) {
+	r.Agents.Pool.RunFor(s.delegation.Namespace, s.agent.id, s.agent.limits, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, askTimeout)
 		defer cancel()
 		if ex := client.CreatePush(ctx, task, offered); ex.Reason == remote.ReasonPushNotSupported {
@@ -130,7 +130,7 @@ func (r *DelegationReconciler) deletePush(s *scope, task string) {
 	if offered == nil || client == nil || task == "" {
 		return
 	}
-	r.Agents.Pool.Run(s.agent.id, s.agent.limits, func(ctx context.Context) {
+	r.Agents.Pool.RunFor(s.delegation.Namespace, s.agent.id, s.agent.limits, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, askTimeout)
 		defer cancel()
 		// An agent that still pushes is told that the Delegation is done, or gone.

@@ -41,7 +41,7 @@ func (r *DelegationReconciler) record(ctx context.Context, s *scope, a outbox.Re
 		return err
 	}
 	if n := len(d.Status.Duplicates) - len(s.delegation.Status.Duplicates); n > 0 {
-		metrics.Duplicates(d.Namespace, d.Spec.AgentRef.Name, n)
+		metrics.Duplicates(d.AgentKey(), n)
 	}
 	r.arrangePush(s, d)
 	s.delegation = d

@@ -114,6 +114,9 @@ func (r *RemoteAgentReconciler) examine(ctx context.Context, ra *v1alpha1.Remote
 
 // inspect fills in the endpoint, the card and the deduplication.
 func (r *RemoteAgentReconciler) inspect(ctx context.Context, ra *v1alpha1.RemoteAgent, s *v1alpha1.RemoteAgentStatus) (verdict, error) {
+	if p := selectorProblem(ra); p != nil {
+		return verdict{problem: p}, nil
+	}
 	creds, err := r.Agents.Credentials.For(ctx, ra)
 	if err == nil {
 		err = creds.Check(ctx)

@@ -32,6 +32,9 @@ func (r *DelegationReconciler) send(s *scope, a outbox.Send) {
 			if !a.Until.IsZero() && !r.Clock.Now().Before(a.Until) {
 				return nil // the right to send ended in the queue
 			}
+			if !r.Agents.permits(ctx, d) {
+				return nil // the RemoteAgent's owner took it back
+			}
 			attempt := a.Attempt
 			attempt.Started = r.Clock.Now().UTC()
 			attempt.Deadline = attempt.Started.Add(a.Timeout)
@@ -46,7 +49,7 @@ func (r *DelegationReconciler) send(s *scope, a outbox.Send) {
 				return result
 			}
 			result.Exchange = witness(ctx, client, a, promised, dispatch(ctx, token, request))
-			metrics.Attempt(d.Namespace, d.Spec.AgentRef.Name, result.Exchange)
+			metrics.Attempt(d.AgentKey(), result.Exchange)
 			return result
 		},
 	})

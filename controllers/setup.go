@@ -28,9 +28,10 @@ import (
 // The indexes of the cache.
 const (
 	// Finished Delegations are not in these: nothing that changes there concerns them.
-	byAgent     = "spec.agentRef.name"
-	byConfigMap = "configMapKeyRef"
-	bySecret    = "secretKeyRef"
+	byAgent        = "spec.agentRef"
+	byForeignAgent = "spec.agentRef.namespace"
+	byConfigMap    = "configMapKeyRef"
+	bySecret       = "secretKeyRef"
 	// Finished Delegations are in these: they keep their ids and their place in the conversation.
 	byMessageID  = "spec.messageId"
 	byContextID  = "spec.contextId"
@@ -41,6 +42,9 @@ const (
 
 	// RemoteAgents are in this one by what their credentials are read from.
 	agentByReference = "credentials"
+
+	// foreign is what the index byForeignAgent lists Delegations under whose RemoteAgent is in another namespace.
+	foreign = "foreign"
 )
 
 // SetupWithManager registers the controller, its watches and its indexes.
@@ -48,11 +52,14 @@ func (r *DelegationReconciler) SetupWithManager(mgr ctrl.Manager, wake *Wake, wo
 	if err := indexDelegations(mgr); err != nil {
 		return err
 	}
-	return ctrl.NewControllerManagedBy(mgr).
-		Named("delegation").
+	b := ctrl.NewControllerManagedBy(mgr)
+	if r.Agents.everywhere() {
+		b.WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace), builder.WithPredicates(predicate.LabelChangedPredicate{}))
+	}
+	return b.Named("delegation").
 		For(&v1alpha1.Delegation{}).
 		Watches(&v1alpha1.Delegation{}, handler.EnqueueRequestsFromMapFunc(r.ofConversation)).
-		Watches(&v1alpha1.RemoteAgent{}, handler.EnqueueRequestsFromMapFunc(r.listed(byAgent))).
+		Watches(&v1alpha1.RemoteAgent{}, handler.EnqueueRequestsFromMapFunc(r.ofAgent)).
 		WatchesMetadata(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.ofSource(byConfigMap, credential.KindConfigMap))).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.ofSource(bySecret, credential.KindSecret))).
 		WatchesRawSource(wake.source()).
@@ -82,21 +89,10 @@ func (r *RemoteAgentReconciler) SetupWithManager(mgr ctrl.Manager, workers int) 
 		Complete(r)
 }
 
-// listed maps an object to the Delegations that an index lists under its name. A list that misses the newest write of
-// this process misses nothing: that write has its own event.
+// listed maps an object to the Delegations of its namespace that an index lists under its name.
 func (r *DelegationReconciler) listed(field string) handler.MapFunc {
 	return func(ctx context.Context, o client.Object) []reconcile.Request {
-		list := &v1alpha1.DelegationList{}
-		if err := r.Client.List(ctx, list, client.InNamespace(o.GetNamespace()), client.MatchingFields{field: o.GetName()},
-			client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "listing Delegations", "index", field, "name", o.GetName())
-			return nil
-		}
-		requests := make([]reconcile.Request, 0, len(list.Items))
-		for i := range list.Items {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
-		return requests
+		return r.requests(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{field: o.GetName()})
 	}
 }
 
@@ -107,7 +103,7 @@ func (r *DelegationReconciler) ofSource(field, kind string) handler.MapFunc {
 		requests := r.listed(field)(ctx, o)
 		for name := range agentsOf(ctx, r.Client, kind, o) {
 			agent := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: name}}
-			requests = append(requests, r.listed(byAgent)(ctx, agent)...)
+			requests = append(requests, r.ofAgent(ctx, agent)...)
 		}
 		return requests
 	}
@@ -148,7 +144,10 @@ var finalizersChanged = predicate.Funcs{
 // RemoteAgent is to be deleted and waits for it.
 func (r *RemoteAgentReconciler) ofDelegation(ctx context.Context, o client.Object) []reconcile.Request {
 	d := o.(*v1alpha1.Delegation)
-	name := types.NamespacedName{Namespace: d.Namespace, Name: d.Spec.AgentRef.Name}
+	name := d.AgentKey()
+	if !r.Agents.worksIn(name.Namespace) {
+		return nil
+	}
 	if len(d.Status.Duplicates) == 0 {
 		ra := &v1alpha1.RemoteAgent{}
 		if err := r.Client.Get(ctx, name, ra, client.DisableReadYourWritesConsistency); err != nil || ra.DeletionTimestamp == nil {

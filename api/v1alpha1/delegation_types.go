@@ -46,7 +46,7 @@ type Delegation struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.continues) || !has(self.refines)",message="continues answers a task that waits and refines follows up one that is done: set one of them"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.cancel) || !oldSelf.cancel || (has(self.cancel) && self.cancel)",message="a cancel can't be taken back: the agent may have it already; create a new Delegation",fieldPath=".cancel"
 type DelegationSpec struct {
-	// AgentRef names the RemoteAgent, in the same namespace, that the message goes to.
+	// AgentRef names the RemoteAgent that the message goes to.
 	AgentRef AgentReference `json:"agentRef"`
 	// MessageID names the message to the agent (A2A 1.0, Message.messageId). Every attempt carries the same one, so that
 	// an agent that deduplicates makes one task of them. Set it in manifests that are kept in Git: then a rebuilt cluster
@@ -147,8 +147,17 @@ type DelegationSpec struct {
 	Output Output `json:"output,omitzero"`
 }
 
-// AgentReference names a RemoteAgent in the Delegation's namespace.
+// AgentReference names a RemoteAgent.
 type AgentReference struct {
+	// Namespace of the RemoteAgent, the Delegation's own when absent. Another one's RemoteAgent has to allow the Delegation's
+	// namespace in spec.allowedNamespaces. A messageId or contextId in the spec then begins with the Delegation's namespace
+	// and a slash, such as books/m-71.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Namespace string `json:"namespace,omitempty"`
 	// Name of the RemoteAgent.
 	//
 	// +kubebuilder:validation:MinLength=1

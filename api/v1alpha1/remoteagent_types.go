@@ -68,6 +68,11 @@ type RemoteAgentSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	Updates Updates `json:"updates,omitzero"`
+	// AllowedNamespaces are those whose Delegations may name this RemoteAgent. Its own namespace always may.
+	//
+	// +optional
+	// +kubebuilder:default={}
+	AllowedNamespaces AllowedNamespaces `json:"allowedNamespaces,omitzero"`
 }
 
 // AgentInterface is one endpoint of an agent (A2A 1.0, AgentInterface).

@@ -104,10 +104,22 @@ func (o *options) watched() map[string]cache.Config {
 		return nil
 	}
 	out := map[string]cache.Config{}
-	for _, ns := range strings.Split(o.namespaces, ",") {
-		out[strings.TrimSpace(ns)] = cache.Config{}
+	for _, ns := range o.namespaceList() {
+		out[ns] = cache.Config{}
 	}
 	return out
+}
+
+// namespaceList are the namespaces to work in; none for all.
+func (o *options) namespaceList() []string {
+	if o.namespaces == "" {
+		return nil
+	}
+	var list []string
+	for _, ns := range strings.Split(o.namespaces, ",") {
+		list = append(list, strings.TrimSpace(ns))
+	}
+	return list
 }
 
 // register wires the parts together.
@@ -121,7 +133,9 @@ func register(mgr manager.Manager, o *options, pushing *pushing, policy *egress.
 	if err != nil {
 		return err
 	}
-	agents := &controllers.Agents{Client: mgr.GetClient(), Credentials: keeper, Egress: policy, Pool: pool}
+	agents := &controllers.Agents{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Credentials: keeper, Egress: policy, Pool: pool, Namespaces: o.namespaceList(),
+	}
 	delegations := &controllers.DelegationReconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("delegation-operator"),
 		Clock: wall, Self: self(), Agents: agents, Courier: couriers, Follower: follower, Push: pushing.offer(),

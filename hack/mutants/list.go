@@ -10,7 +10,7 @@ type mutant struct {
 	// name is also that of its patch.
 	name string
 	// promise is the one of docs/guarantees.md, in the order of its table: P1 for its first row. An asterisk is for the row
-	// on two answers to one question.
+	// on two answers to one question, and an N for the one on namespaces that share a RemoteAgent.
 	promise string
 	// breaks says what is wrong with it.
 	breaks string
@@ -24,6 +24,7 @@ func (m mutant) patch() string { return filepath.Join(folder, m.name+".patch") }
 
 const (
 	outbox      = "./internal/outbox"
+	courier     = "./internal/courier"
 	remote      = "./internal/remote"
 	controllers = "./controllers"
 	e2e         = "./test/e2e"
@@ -102,5 +103,17 @@ var mutants = []mutant{
 	}, {
 		name: "claim-without-version", promise: "P*", breaks: "the claim is written over whatever is there, so that two answers both hold it",
 		pkg: controllers, test: "TestAQuestionIsClaimedOnce", says: "want a conflict",
+	}, {
+		name: "tenant-ids-unchecked", promise: "N", breaks: "a messageId may be another namespace's",
+		pkg: outbox, test: "TestTenantIDs/nor another tenant's", says: "MessageIdNotNamespaced",
+	}, {
+		name: "forged-journal-trusted", promise: "N", breaks: "a journal is believed that names another namespace's task",
+		pkg: outbox, test: "TestNothingThatATenantWritesReachesAnother", says: "asks for another's task",
+	}, {
+		name: "allowance-ignored", promise: "N", breaks: "a RemoteAgent is used by namespaces that it does not allow",
+		pkg: controllers, test: "TestWhatMayNotBeUsedReadsAsIfItWereNotThere", says: "not allowed:",
+	}, {
+		name: "one-queue-for-all", promise: "N", breaks: "the messages of all namespaces wait in one queue",
+		pkg: courier, test: "TestTenantsTakeTurns/each has its turn", says: "want",
 	},
 }

@@ -63,7 +63,7 @@ func (c *Courier) Carry(j Job) {
 	}
 	b.running = j.Call
 	c.mu.Unlock()
-	taken := c.pool.Run(j.Agent, j.Limits, func(ctx context.Context) {
+	taken := c.pool.RunFor(j.Key.Namespace, j.Agent, j.Limits, func(ctx context.Context) {
 		started := c.clock.Now()
 		result := j.Do(ctx)
 		c.settle(j.Key, started, result)

@@ -23,8 +23,8 @@ func TestIdleLaneKeepsNoQueue(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if l := p.agents["agent"]; l.running != 0 || cap(l.waiting) != 0 {
-			t.Errorf("%d running, room for %d in the queue; want none of either", l.running, cap(l.waiting))
+		if l := p.agents["agent"]; l.running != 0 || l.waiting.waiting != nil || cap(l.waiting.turns) != 0 {
+			t.Errorf("%d running, and the queue is %+v; want none of either", l.running, l.waiting)
 		}
 		p.Drain(t.Context())
 	})
@@ -38,10 +38,11 @@ func TestBusyLaneKeepsNoMoreThanItsQueue(t *testing.T) {
 		for range 10_000 {
 			p.Run("agent", limits, func(context.Context) { time.Sleep(time.Second) })
 			p.mu.Lock()
-			waiting, room := len(p.agents["agent"].waiting), cap(p.agents["agent"].waiting)
+			q := &p.agents["agent"].waiting
+			waiting, room, turns := len(q.waiting[""]), cap(q.waiting[""]), cap(q.turns)
 			p.mu.Unlock()
-			if waiting > 3 || room > 16 {
-				t.Fatalf("room for %d in a queue of %d", room, waiting)
+			if waiting > 3 || room > 16 || turns > 16 {
+				t.Fatalf("room for %d and %d turns in a queue of %d", room, turns, waiting)
 			}
 			if waiting == 3 {
 				time.Sleep(time.Second)

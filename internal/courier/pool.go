@@ -27,7 +27,8 @@ func (l Limits) pace() (rate.Limit, int) {
 	return rate.Limit(n), n
 }
 
-// Pool runs work with a bound per agent: first come, first served.
+// Pool runs work with a bound per agent. The tenants of an agent, which are namespaces, take turns; within one it is first
+// come, first served.
 type Pool struct {
 	mu sync.Mutex
 	// open ends when Drain begins; base when it cuts off what is out.
@@ -41,7 +42,7 @@ type Pool struct {
 type lane struct {
 	agent   types.UID
 	running int
-	waiting []func(context.Context)
+	waiting queue
 	limits  Limits
 	pace    *rate.Limiter
 	// forgotten says that the lane is to go once it has no work.
@@ -56,9 +57,14 @@ func NewPool() *Pool {
 	return p
 }
 
-// Run queues work for an agent and returns at once. After Drain began the work is dropped: nothing of it has left yet,
-// and the next process decides on it anew. It reports whether the work was taken.
+// Run queues work that is for all tenants of an agent, as RunFor does.
 func (p *Pool) Run(agent types.UID, limits Limits, work func(context.Context)) bool {
+	return p.RunFor("", agent, limits, work)
+}
+
+// RunFor queues a tenant's work for an agent and returns at once. After Drain began the work is dropped: nothing of it has
+// left yet, and the next process decides on it anew. It reports whether the work was taken.
+func (p *Pool) RunFor(tenant string, agent types.UID, limits Limits, work func(context.Context)) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.open.Err() != nil {
@@ -66,7 +72,7 @@ func (p *Pool) Run(agent types.UID, limits Limits, work func(context.Context)) b
 	}
 	l := p.lane(agent, limits)
 	l.forgotten = false
-	l.waiting = append(l.waiting, work)
+	l.waiting.push(tenant, work)
 	p.start(l)
 	return true
 }
@@ -104,17 +110,11 @@ func (p *Pool) lane(agent types.UID, limits Limits) *lane {
 
 // start begins as much waiting work as the limit allows. The caller holds the lock.
 func (p *Pool) start(l *lane) {
-	for l.running < max(l.limits.InFlight, 1) && len(l.waiting) > 0 {
-		work := l.waiting[0]
-		l.waiting[0] = nil
-		l.waiting = l.waiting[1:]
+	for l.running < max(l.limits.InFlight, 1) && !l.waiting.empty() {
+		work := l.waiting.pop()
 		l.running++
 		p.busy.Add(1)
 		go p.carry(l, work)
-	}
-	if len(l.waiting) == 0 {
-		// What is left of the slice would keep as much memory as the longest queue took.
-		l.waiting = nil
 	}
 }
 
@@ -133,7 +133,7 @@ func (p *Pool) carry(l *lane, work func(context.Context)) {
 
 // tidy drops a lane that is to go and has no work. The caller holds the lock.
 func (p *Pool) tidy(l *lane) {
-	if l.forgotten && l.running == 0 && len(l.waiting) == 0 {
+	if l.forgotten && l.running == 0 && l.waiting.empty() {
 		delete(p.agents, l.agent)
 	}
 }
@@ -143,7 +143,7 @@ func (p *Pool) Drain(ctx context.Context) {
 	p.mu.Lock()
 	p.shut()
 	for _, l := range p.agents {
-		l.waiting = nil
+		l.waiting = queue{}
 	}
 	p.mu.Unlock()
 	done := make(chan struct{})

@@ -173,7 +173,7 @@ func (f *Follower) look(uid types.UID) {
 	// A hint that comes from here on may be about what this look does not see.
 	t.asked, t.prompted = f.clock.Now(), t.hinted
 	t.notBefore, t.hinted = t.asked.Add(hintGap), false
-	t.busy = f.pool.Run(t.AgentID, t.Limits, func(ctx context.Context) {
+	t.busy = f.pool.RunFor(t.Key.Namespace, t.AgentID, t.Limits, func(ctx context.Context) {
 		if s, ok := f.subject(uid, t); ok {
 			ctx, cancel := context.WithTimeout(ctx, Timeout)
 			defer cancel()

@@ -7,6 +7,7 @@ package metrics
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
@@ -60,16 +61,16 @@ func init() {
 }
 
 // Attempt counts one attempt and what it proved.
-func Attempt(namespace, agent string, ex outbox.Exchange) {
-	attempts.WithLabelValues(namespace, agent, string(ex.Outcome)).Inc()
+func Attempt(agent types.NamespacedName, ex outbox.Exchange) {
+	attempts.WithLabelValues(agent.Namespace, agent.Name, string(ex.Outcome)).Inc()
 	if ex.Outcome == outbox.Refused && ex.Task != nil && ex.Task.State.Terminal() {
-		unsupported.WithLabelValues(namespace, agent).Inc()
+		unsupported.WithLabelValues(agent.Namespace, agent.Name).Inc()
 	}
 }
 
 // Duplicates counts further tasks of one message.
-func Duplicates(namespace, agent string, n int) {
-	duplicates.WithLabelValues(namespace, agent).Add(float64(n))
+func Duplicates(agent types.NamespacedName, n int) {
+	duplicates.WithLabelValues(agent.Namespace, agent.Name).Add(float64(n))
 }
 
 // Streams sets how many streams are open to an agent. Below zero the agent is gone, and has no number any more.
@@ -98,4 +99,6 @@ func Sweep(namespace, agent, result string) {
 func Push(result string) { pushes.WithLabelValues(result).Inc() }
 
 // PushRefused counts an agent that refused to push.
-func PushRefused(namespace, agent string) { pushRefusals.WithLabelValues(namespace, agent).Inc() }
+func PushRefused(agent types.NamespacedName) {
+	pushRefusals.WithLabelValues(agent.Namespace, agent.Name).Inc()
+}

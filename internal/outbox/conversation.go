@@ -68,12 +68,16 @@ func (c *decision) refinement(names []v1alpha1.DelegationReference) Action {
 
 // sameAgent refuses a target at another agent, which knows nothing of this one's tasks and is not to be told of them.
 func (c *decision) sameAgent(target *v1alpha1.Delegation, name string) Action {
-	mine, its := c.in.Delegation.Spec.AgentRef.Name, target.Spec.AgentRef.Name
+	mine, its := c.in.Delegation.AgentKey(), target.AgentKey()
 	if mine == its {
 		return nil
 	}
+	ref := its.Name
+	if target.UsesForeignAgent() {
+		ref += ", namespace: " + its.Namespace
+	}
 	return c.refuse(v1alpha1.PhaseRejected, "AgentMismatch", fmt.Sprintf(
-		"spec.agentRef is %q and Delegation %q is with %q: create this one anew with agentRef: {name: %s}", mine, name, its, its))
+		"spec.agentRef is not that of Delegation %q: create this one anew with agentRef: {name: %s}", name, ref))
 }
 
 // sameConversation refuses a contextId that is not the target's too: agents must reject such a message (A2A 1.0, section

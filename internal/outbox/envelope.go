@@ -19,7 +19,8 @@ type Envelope struct {
 
 // Address returns the envelope of d's message: what its spec says, what the Delegations that it continues or refines
 // bring, and what the first attempt will write. A missing messageId becomes the object's UID, which is unique and in etcd
-// already, so that two replicas that mint at once mint the same one.
+// already, so that two replicas that mint at once mint the same one. At a RemoteAgent of another namespace minted ids begin
+// with the Delegation's own.
 //
 // An attempt on record fixes the envelope, whatever became of the other Delegations since.
 func Address(d *v1alpha1.Delegation, related Related, agentNamesContexts bool) Envelope {
@@ -33,7 +34,7 @@ func Address(d *v1alpha1.Delegation, related Related, agentNamesContexts bool) E
 func address(d *v1alpha1.Delegation, attempt *Attempt, related Related, agentNamesContexts bool) Envelope {
 	e := Envelope{MessageID: d.Spec.MessageID, ContextID: d.Spec.ContextID}
 	if e.MessageID == "" {
-		e.MessageID = string(d.UID)
+		e.MessageID = mintMessageID(d)
 	}
 	if attempt != nil {
 		e.TaskID, e.References = attempt.Task, attempt.References
@@ -56,7 +57,7 @@ func address(d *v1alpha1.Delegation, attempt *Attempt, related Related, agentNam
 			}
 		}
 	case e.ContextID == "" && !agentNamesContexts:
-		e.ContextID = "c-" + e.MessageID
+		e.ContextID = mintContextID(d, e.MessageID)
 	}
 	return e
 }

@@ -57,6 +57,8 @@ type Agent struct {
 	NamesContexts bool
 	// TakesWhileWorking says that a message may go to a task that is being worked on.
 	TakesWhileWorking bool
+	// Shared says that Delegations of several namespaces may go to the agent, as one caller.
+	Shared bool
 }
 
 // Related are the other Delegations that a decision depends on.

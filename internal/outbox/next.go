@@ -43,10 +43,11 @@ func Next(in Input) Action {
 }
 
 func (c *decision) next() Action {
-	in := c.in
 	if err := c.readJournal(); err != nil {
 		return c.unreadable(err)
 	}
+	c.keepBounds()
+	in := c.in
 	if a := c.duplicates(); a != nil {
 		return a
 	}

@@ -5,6 +5,7 @@ package outbox
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -21,19 +22,19 @@ const tieBreak = 2 * time.Second
 func (c *decision) rival() Action {
 	d := c.in.Delegation
 	for _, other := range c.in.Related.SameMessage {
-		if c.harmless(other) {
+		if c.harmless(other, c.to.MessageID) {
 			continue
 		}
 		if c.comesFirst(other) {
 			return c.refuse(v1alpha1.PhaseRejected, "MessageIdInUse", fmt.Sprintf(
-				"messageId %q is that of Delegation %s/%s to the same endpoint: create this one anew without messageId, or with another", c.to.MessageID, other.Namespace, other.Name))
+				"messageId %q is that of %s to the same endpoint: create this one anew without messageId, or with another", c.to.MessageID, c.nameOf(other)))
 		}
 		if end := d.CreationTimestamp.Add(tieBreak); d.CreationTimestamp.Equal(&other.CreationTimestamp) && c.in.Now.Before(end) {
 			return Wait{Until: end}
 		}
 	}
 	for _, other := range c.in.Related.SameContext {
-		if !c.harmless(other) && c.comesFirst(other) {
+		if !c.harmless(other, c.to.ContextID) && c.comesFirst(other) {
 			return c.refuse(v1alpha1.PhaseRejected, "ContextIdInUse", fmt.Sprintf(
 				"contextId %q is in use by another namespace: create this one anew without contextId, or with another", c.to.ContextID))
 		}
@@ -41,10 +42,29 @@ func (c *decision) rival() Action {
 	return nil
 }
 
-// harmless reports whether another Delegation certainly has nothing at the agent and never will.
-func (c *decision) harmless(other *v1alpha1.Delegation) bool {
-	return other.UID == c.in.Delegation.UID ||
-		(other.Status.Phase.Finished() && meta.IsStatusConditionFalse(other.Status.Conditions, v1alpha1.ConditionDelivered))
+// nameOf names another Delegation, unless it is another tenant's.
+func (c *decision) nameOf(other *v1alpha1.Delegation) string {
+	if other.Namespace != c.in.Delegation.Namespace {
+		return "a Delegation of another namespace"
+	}
+	return fmt.Sprintf("Delegation %s/%s", other.Namespace, other.Name)
+}
+
+// harmless reports whether another Delegation with the same id certainly has nothing at the agent that the id could lead
+// to, and never will.
+func (c *decision) harmless(other *v1alpha1.Delegation, id string) bool {
+	d := c.in.Delegation
+	switch {
+	case other.UID == d.UID:
+		return true
+	case other.Namespace != d.Namespace && (d.UsesForeignAgent() || strings.HasPrefix(id, d.Namespace+"/")):
+		// The id begins with the own namespace, or is a conversation that a target of this namespace has: who uses it
+		// elsewhere can only want to be in the way.
+		return true
+	case other.UsesForeignAgent() && !owns(other, id) && other.Status.TaskID == "":
+		return true // it is never sent with this id
+	}
+	return other.Status.Phase.Finished() && meta.IsStatusConditionFalse(other.Status.Conditions, v1alpha1.ConditionDelivered)
 }
 
 // comesFirst reports whether another Delegation has the older right: it may have been sent, or it is older.

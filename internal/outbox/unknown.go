@@ -106,7 +106,8 @@ func (c *decision) resolve(res *v1alpha1.Resolution) Action {
 	return c.adopt(res)
 }
 
-// adopt binds the task that a person named, where its history holds the message or the agent shows none.
+// adopt binds the task that a person named, where its history holds the message or the agent shows none. At an agent that
+// namespaces share it has to hold it, and what else there is of the task is not told.
 func (c *decision) adopt(res *v1alpha1.Resolution) Action {
 	if p := c.in.Agent.Problem; p != nil {
 		return c.hold(v1alpha1.PhaseUnknown, p.Reason, p.Message, Wait{})
@@ -117,11 +118,13 @@ func (c *decision) adopt(res *v1alpha1.Resolution) Action {
 		return ask
 	}
 	switch {
-	case r.Outcome == Accepted && (len(r.Task.History) == 0 || slices.Contains(r.Task.History, c.to.MessageID)):
+	case r.Outcome == Accepted && c.adoptable(r.Task):
 		s := c.draft()
 		c.noteResolution(s, res)
 		s.RecoveredBy = v1alpha1.RecoveredByResolution
 		return c.bindTask(s, r.Task)
+	case c.shared() && answers(r):
+		return c.refuseResolution(fmt.Sprintf("the agent shows no task %s that holds message %s", res.TaskID, c.to.MessageID), res.Action)
 	case r.Outcome == Accepted:
 		return c.refuseResolution(fmt.Sprintf("task %s does not hold message %s", res.TaskID, c.to.MessageID), res.Action)
 	case r.Outcome == Absent || r.Outcome == Refused:
@@ -131,6 +134,11 @@ func (c *decision) adopt(res *v1alpha1.Resolution) Action {
 		return c.hold(v1alpha1.PhaseUnknown, ReasonAgentUnreachable, "task "+res.TaskID+" can't be looked at: "+r.Reason, Wait{Until: next})
 	}
 	return ask
+}
+
+// adoptable reports whether a task may be bound on a person's word.
+func (c *decision) adoptable(t *Task) bool {
+	return slices.Contains(t.History, c.to.MessageID) || (len(t.History) == 0 && !c.shared())
 }
 
 // refuseResolution leaves the Delegation Unknown; the resolution is not on record and may be corrected.

@@ -15,7 +15,7 @@ import (
 // unsent is a message that never left. What has to hold before it may is asked in order, the final answers first.
 func (c *decision) unsent() Action {
 	for _, ask := range []func() Action{
-		c.calledOff, c.late, c.expiredUnknown, c.rival, c.blocked, c.suspended, c.conversation, c.known, c.question, c.expired,
+		c.calledOff, c.late, c.expiredUnknown, c.outOfBounds, c.rival, c.blocked, c.suspended, c.conversation, c.known, c.question, c.expired,
 	} {
 		if a := ask(); a != nil {
 			return a

@@ -132,3 +132,19 @@ func TestSamplesApplyAsTheyAre(t *testing.T) {
 		t.Errorf("revise-2026-09 brings messageId %q; want it left to the operator", minted.Spec.MessageID)
 	}
 }
+
+// So are those for several namespaces, which bring their own.
+func TestTenancySamplesApplyAsTheyAre(t *testing.T) {
+	s := cluster.Space(t)
+	for _, args := range [][]string{{"apply"}, {"apply", "--server-side", "--force-conflicts"}} {
+		s.Kubectl(append(args, "-k", filepath.Join(harness.Root(t), "config", "samples", "tenancy"))...)
+	}
+	d := &v1alpha1.Delegation{}
+	if err := s.Client.Get(t.Context(), client.ObjectKey{Namespace: "books", Name: "status-2026-09"}, d); err != nil {
+		t.Fatal(err)
+	}
+	ra := &v1alpha1.RemoteAgent{}
+	if err := s.Client.Get(t.Context(), d.AgentKey(), ra); err != nil || ra.Spec.AllowedNamespaces.From != v1alpha1.NamespacesFromSelector {
+		t.Errorf("RemoteAgent %s is open to %+v, error %v", d.AgentKey(), ra.Spec.AllowedNamespaces, err)
+	}
+}

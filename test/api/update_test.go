@@ -125,6 +125,7 @@ func TestRemoteAgentDefaults(t *testing.T) {
 			path: []string{"delivery", "attemptTimeout"}},
 		{name: "maxInFlight", want: int64(16), path: []string{"delivery", "maxInFlight"}},
 		{name: "requestsPerSecond", want: int64(50), path: []string{"delivery", "requestsPerSecond"}},
+		{name: "allowedNamespaces", want: "Same", path: []string{"allowedNamespaces", "from"}},
 		{name: "pollInterval", want: "2s", path: []string{"updates", "pollInterval"}},
 		{name: "maxPollInterval", want: "60s", path: []string{"updates", "maxPollInterval"}},
 	} {

@@ -19,10 +19,10 @@ import (
 	"github.com/delegation-dev/delegation-operator/test/harness"
 )
 
-// A namespace that is deleted takes its tasks along: they are canceled before their RemoteAgent and its Secret are of no
-// more use. It takes a kube-controller-manager, which the API server of the other tests has not.
-func TestNamespaceDeletion(t *testing.T) {
-	t.Parallel()
+// ownCluster starts a control plane for one test, with a kube-controller-manager, which the API server of the other tests
+// has not.
+func ownCluster(t *testing.T) *harness.Cluster {
+	t.Helper()
 	dir := t.TempDir()
 	o := controlplane.Options{StateDir: dir, Assets: testenv.Assets(t), Kubeconfig: filepath.Join(dir, "kubeconfig"), ExitWithCaller: true, UnsafeNoFsync: true, Out: t.Output()}
 	t.Cleanup(func() { _ = controlplane.Down(context.WithoutCancel(t.Context()), o) })
@@ -33,7 +33,32 @@ func TestNamespaceDeletion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := harness.NewCluster(config).Space(t)
+	return harness.NewCluster(config)
+}
+
+// A manager that works in all namespaces sees it when a namespace's labels come to match, and when they do no more.
+func TestLabelsOfANamespace(t *testing.T) {
+	t.Parallel()
+	c := ownCluster(t)
+	owner, tenant := c.Space(t), c.Space(t)
+	agent := harness.StartAgent(t)
+	owner.StartManager("--namespaces", "")
+	owner.Create(owner.RemoteAgent(agent.URL).OpenTo(map[string]string{"team": "books"}).Build())
+	tenant.Create(tenant.Reconciliation("d").AgentIn(owner.Namespace, harness.AgentName).Build())
+	tenant.AwaitReason("d", "AgentNotFound")
+	tenant.Kubectl("label", "namespace", tenant.Namespace, "team=books")
+	tenant.AwaitPhase("d", v1alpha1.PhaseCompleted)
+	tenant.Create(tenant.Reconciliation("held").AgentIn(owner.Namespace, harness.AgentName).With(func(spec *v1alpha1.DelegationSpec) { spec.Suspend = true }).Build())
+	tenant.AwaitReason("held", "Suspended")
+	tenant.Kubectl("label", "namespace", tenant.Namespace, "team-")
+	tenant.AwaitReason("held", "AgentNotFound")
+}
+
+// A namespace that is deleted takes its tasks along: they are canceled before their RemoteAgent and its Secret are of no
+// more use.
+func TestNamespaceDeletion(t *testing.T) {
+	t.Parallel()
+	s := ownCluster(t).Space(t)
 	agent := harness.StartAgent(t, "--bearer-token=right", "--delay=10m")
 	s.StartManager()
 	s.Create(s.Secret("credentials", map[string]string{"token": "right"}),

@@ -111,12 +111,35 @@ func (a *Agent) Require(messageID string, received, tasks int) {
 	}
 }
 
+// agentTask is what the agent tells of a task.
+type agentTask struct {
+	Status  struct{ State string }
+	History []struct{ MessageID, Role string }
+}
+
 // TaskState asks the agent for the state of a task.
 func (a *Agent) TaskState(id string) string {
 	a.t.Helper()
-	call := map[string]any{"jsonrpc": "2.0", "id": "1", "method": "GetTask", "params": map[string]string{"id": id}}
+	return a.task(id).Status.State
+}
+
+// TaskMessages asks the agent for the ids of the messages that its callers sent to a task.
+func (a *Agent) TaskMessages(id string) []string {
+	a.t.Helper()
+	var ids []string
+	for _, m := range a.task(id).History {
+		if m.Role == "ROLE_USER" {
+			ids = append(ids, m.MessageID)
+		}
+	}
+	return ids
+}
+
+func (a *Agent) task(id string) agentTask {
+	a.t.Helper()
+	call := map[string]any{"jsonrpc": "2.0", "id": "1", "method": "GetTask", "params": map[string]any{"id": id}}
 	var answer struct {
-		Result struct{ Status struct{ State string } }
+		Result agentTask
 		Error  *struct{ Message string }
 	}
 	if err := a.post("/a2a", call, &answer); err != nil {
@@ -125,7 +148,7 @@ func (a *Agent) TaskState(id string) string {
 	if answer.Error != nil {
 		a.t.Fatalf("GetTask %s: %s", id, answer.Error.Message)
 	}
-	return answer.Result.Status.State
+	return answer.Result
 }
 
 // CancelTask cancels a task behind the operator's back.

@@ -43,6 +43,12 @@ func (b *DelegationBuilder) Agent(name string) *DelegationBuilder {
 	return b
 }
 
+// AgentIn sets the RemoteAgent and its namespace.
+func (b *DelegationBuilder) AgentIn(namespace, name string) *DelegationBuilder {
+	b.d.Spec.AgentRef = v1alpha1.AgentReference{Name: name, Namespace: namespace}
+	return b
+}
+
 // MessageID sets the messageId.
 func (b *DelegationBuilder) MessageID(id string) *DelegationBuilder {
 	b.d.Spec.MessageID = id

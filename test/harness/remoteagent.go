@@ -86,5 +86,22 @@ func (b *RemoteAgentBuilder) ServiceAccountToken(account, audience string) *Remo
 	return b
 }
 
+// Named gives it another name.
+func (b *RemoteAgentBuilder) Named(name string) *RemoteAgentBuilder {
+	b.ra.Name = name
+	return b
+}
+
+// OpenTo says from which namespaces it may be used; without labels from all.
+func (b *RemoteAgentBuilder) OpenTo(labels map[string]string) *RemoteAgentBuilder {
+	b.ra.Spec.AllowedNamespaces = v1alpha1.AllowedNamespaces{From: v1alpha1.NamespacesFromAll}
+	if labels != nil {
+		b.ra.Spec.AllowedNamespaces = v1alpha1.AllowedNamespaces{
+			From: v1alpha1.NamespacesFromSelector, Selector: &metav1.LabelSelector{MatchLabels: labels},
+		}
+	}
+	return b
+}
+
 // Build returns the RemoteAgent.
 func (b *RemoteAgentBuilder) Build() *v1alpha1.RemoteAgent { return b.ra.DeepCopy() }
