@@ -142,6 +142,9 @@ func TestWithdrawnAllowance(t *testing.T) {
 		}
 		return v.Problem == nil && v.Shared
 	}
+	if own := delegationTo(owner, ""); !usable(own) {
+		t.Error("in the RemoteAgent's own namespace it is not of use, or not known to be shared")
+	}
 	if !usable(d) || !usable(bound) || !r.Agents.permits(t.Context(), d) {
 		t.Error("of use before: no; want yes")
 	}

@@ -72,6 +72,8 @@ func TestTenant(t *testing.T) {
 // attack is what somebody tries who may write Delegations in one namespace, to reach a task of another's.
 type attack struct {
 	name string
+	// from is the namespace, b where it is nil.
+	from *harness.Space
 	// object is what is created.
 	object *v1alpha1.Delegation
 	// phase and reason are what comes of it.
@@ -101,7 +103,11 @@ func attacks(s tenants, victim *v1alpha1.Delegation) []attack {
 		s.b.AwaitPhase(name, v1alpha1.PhaseUnknown)
 		s.b.RunCommand(name, "Adopt", "TASK", victim.Status.TaskID)
 	}
+	beside := func(name string) *harness.DelegationBuilder { return s.owner.Reconciliation(name) }
 	return []attack{
+		{name: "the owner copies the messageId", from: s.owner, object: beside("message-id").MessageID(victim.Spec.MessageID).Build(), phase: v1alpha1.PhaseRejected, reason: "MessageIdNotNamespaced"},
+		{name: "the owner copies the contextId", from: s.owner, object: beside("context-id").ContextID(victim.Spec.ContextID).Build(), phase: v1alpha1.PhaseRejected, reason: "ContextIdNotNamespaced"},
+		{name: "the owner writes a journal with the task", from: s.owner, object: forged(beside("journal-task"), outbox.Attempt{Task: victim.Status.TaskID}), phase: v1alpha1.PhaseSending, reason: "TargetNotFound"},
 		{name: "a copied messageId", object: open("message-id").MessageID(victim.Spec.MessageID).Build(), phase: v1alpha1.PhaseRejected, reason: "MessageIdNotNamespaced"},
 		{name: "the owner's messageId", object: open("owners-id").MessageID("m-owner").Build(), phase: v1alpha1.PhaseRejected, reason: "MessageIdNotNamespaced"},
 		{name: "a copied contextId", object: open("context-id").ContextID(victim.Spec.ContextID).Build(), phase: v1alpha1.PhaseRejected, reason: "ContextIdNotNamespaced"},
@@ -137,16 +143,23 @@ func TestATenantTries(t *testing.T) {
 			AttemptTimeout(shortAttempt).Lookup(v1alpha1.LookupNone, shortSettle).With(undecided).Build())
 	s.a.Create(s.a.Question("q").AgentIn(s.owner.Namespace, harness.AgentName).MessageID(id(s.a, "m-71")).ContextID(id(s.a, "c-1")).Build())
 	victim := s.a.AwaitPhase("q", v1alpha1.PhaseInputRequired)
+	// Who has no credentials can still send something to the endpoint, and so have the next id first.
+	s.b.Create(s.b.RemoteAgent(agent.URL).Named("mine").Build(), s.b.Reconciliation("first").Agent("mine").MessageID(id(s.a, "m-72")).Build())
+	s.b.AwaitReason("first", outbox.ReasonAuthenticationFailed)
 	t.Run("tries", func(t *testing.T) {
 		for _, a := range attacks(s, victim) {
 			t.Run(a.name, func(t *testing.T) {
 				t.Parallel()
-				b := s.b.In(t)
-				b.Create(a.object)
+				from := s.b
+				if a.from != nil {
+					from = a.from
+				}
+				from = from.In(t)
+				from.Create(a.object)
 				if a.then != nil {
 					a.then(a.object.Name)
 				}
-				d := b.AwaitReason(a.object.Name, a.reason)
+				d := from.AwaitReason(a.object.Name, a.reason)
 				if d.Status.Phase != a.phase || d.Status.TaskID != "" {
 					t.Errorf("%s; want phase %s and no task", harness.Describe(d), a.phase)
 				}
@@ -162,7 +175,7 @@ func TestATenantTries(t *testing.T) {
 			t.Errorf("the agent was sent %s", sent)
 		}
 	}
-	s.a.Create(s.a.Answer("a", "q", "approve by Ada").AgentIn(s.owner.Namespace, harness.AgentName).Build())
+	s.a.Create(s.a.Answer("a", "q", "approve by Ada").AgentIn(s.owner.Namespace, harness.AgentName).MessageID(id(s.a, "m-72")).Build())
 	s.a.AwaitPhase("q", v1alpha1.PhaseCompleted)
 }
 
