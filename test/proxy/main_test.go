@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 func runAll(m *testing.M) int {
 	var err error
 	server, err = postgres.New(context.Background())
-	if err != nil && (!errors.Is(err, postgres.ErrMissing) || os.Getenv("CI") == "true") {
+	if err != nil && !errors.Is(err, postgres.ErrMissing) { // without it the tests that need it fail
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -51,7 +51,7 @@ func runAll(m *testing.M) int {
 func database(t *testing.T) string {
 	t.Helper()
 	if server == nil {
-		t.Skip(postgres.ErrMissing)
+		t.Fatal(postgres.ErrMissing)
 	}
 	return server.Database(t)
 }

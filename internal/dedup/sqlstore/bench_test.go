@@ -24,8 +24,8 @@ func BenchmarkPostgres(b *testing.B) {
 	benchmark(b, s, err)
 }
 
-// benchmark measures what a message costs the first time (two writes that reach the disk) and repeated
-// (a read), with 32 callers at once.
+// benchmark measures what a message costs the first time (two writes, of which the first waits for the
+// disk) and repeated (a write of nothing, and a read), with 32 callers at once.
 func benchmark(b *testing.B, s *Store, err error) {
 	if err != nil {
 		b.Fatal(err)

@@ -5,7 +5,6 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -27,9 +26,6 @@ var cluster = sync.OnceValues(func() (*postgres.Server, error) {
 func database(t *testing.T) string {
 	t.Helper()
 	server, err := cluster()
-	if errors.Is(err, postgres.ErrMissing) {
-		return postgres.Start(t).Database(t) // skips or fails as it should
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
