@@ -4,10 +4,12 @@
 package main
 
 import (
+	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
 	"net"
+	"path/filepath"
 
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -30,7 +32,7 @@ func (o *metricsOptions) bind(f *flag.FlagSet) {
 // errPlainMetrics says that metrics would be served to everybody who reaches the address.
 var errPlainMetrics = errors.New("--metrics-secure=false is for a loopback address only: set --metrics-bind-address to one, such as 127.0.0.1:8080, or leave --metrics-secure out")
 
-// server returns what serves the metrics. The error wraps errPlainMetrics.
+// server returns what serves the metrics. The error wraps errPlainMetrics, or tells what is wrong with the certificate.
 func (o *metricsOptions) server() (server.Options, error) {
 	if o.address == "" || o.address == "0" {
 		return server.Options{BindAddress: "0"}, nil
@@ -40,6 +42,12 @@ func (o *metricsOptions) server() (server.Options, error) {
 			return server.Options{}, fmt.Errorf("%w; it is %s", errPlainMetrics, o.address)
 		}
 		return server.Options{BindAddress: o.address}, nil
+	}
+	if o.certDir != "" {
+		// The library would make a certificate of its own where there is none.
+		if _, err := tls.LoadX509KeyPair(filepath.Join(o.certDir, "tls.crt"), filepath.Join(o.certDir, "tls.key")); err != nil {
+			return server.Options{}, fmt.Errorf("--metrics-cert-dir: %w", err)
+		}
 	}
 	return server.Options{
 		BindAddress: o.address, SecureServing: true, CertDir: o.certDir,
