@@ -6,6 +6,7 @@ package security
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"strings"
 	"sync"
@@ -24,8 +25,7 @@ import (
 	"github.com/delegation-dev/delegation-operator/test/harness"
 )
 
-// installed are all the kustomizations of config that have pods, and what may not be missing in them. The component is in its
-// example.
+// installed are all the kustomizations of config that have pods. The proxy's component is in its example.
 var installed = []struct {
 	path string
 	// needsToken says that the pod talks to the API server.
@@ -67,9 +67,11 @@ func objects(t *testing.T, s *harness.Space, path string) []*unstructured.Unstru
 	var list []*unstructured.Unstructured
 	for {
 		u := &unstructured.Unstructured{}
-		if err := decoder.Decode(&u.Object); err == io.EOF {
+		err := decoder.Decode(&u.Object)
+		if errors.Is(err, io.EOF) {
 			return list
-		} else if err != nil {
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 		list = append(list, u)
