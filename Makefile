@@ -22,6 +22,7 @@ CRD_REF_DOCS := $(TOOLS)/crd-ref-docs
 GOLANGCI_LINT := $(TOOLS)/golangci-lint
 GOTESTSUM := $(TOOLS)/gotestsum
 KUSTOMIZE := $(TOOLS)/kustomize
+AUDIT_TOOLS := $(TOOLS)/govulncheck $(TOOLS)/cyclonedx-gomod $(TOOLS)/indexdb
 KUBECTL ?= $(if $(wildcard bin/k8s/kubectl),bin/k8s/kubectl,kubectl)
 
 GENERATED := api/v1alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml docs/api-reference.md
@@ -92,6 +93,10 @@ bench-proxy: build ## Measure what the deduplicating proxy adds, against the bar
 .PHONY: bench-follow
 bench-follow: localcluster build ## Measure what it costs to follow 100, 1,000 and 10,000 tasks at one agent.
 	go run ./test/bench/follow
+
+.PHONY: audit
+audit: build $(AUDIT_TOOLS) ## Write what the programs are made of (SBOM) into dist/audit, and check it for known vulnerabilities.
+	hack/audit.sh $(TOOLS) dist/audit
 
 .PHONY: model
 model: ## Check the model of the protocol with spin (Debian package spin).
@@ -186,6 +191,11 @@ tools: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(GOLANGCI_LINT) $(GOTESTSUM) $(KUSTOMI
 
 # controller-gen writes its version into what it generates.
 $(CONTROLLER_GEN): TOOL_LDFLAGS := -X sigs.k8s.io/controller-tools/pkg/version.version=$(CONTROLLER_GEN_VERSION)
+
+# The vulnerability database's module has the tool that makes an index of it.
+$(TOOLS)/indexdb: hack/tools/vulndb/go.mod hack/tools/vulndb/go.sum
+	@mkdir -p $(@D)
+	@hack/heartbeat.sh "building indexdb" go -C hack/tools/vulndb build -buildvcs=false -ldflags '-s -w' -o $@ tool
 
 $(TOOLS)/%: hack/tools/%/go.mod hack/tools/%/go.sum
 	@mkdir -p $(@D)

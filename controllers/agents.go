@@ -32,11 +32,13 @@ import (
 // Agents knows how to reach the agents that RemoteAgents describe. Its clients are kept between calls, for their
 // connections; one whose RemoteAgent, Secret or ConfigMap changed is made anew.
 type Agents struct {
-	// Client reads from the cache; Live reads Namespaces from the API server, where the cache must not list all of them.
+	// Client reads from the cache; Live reads from the API server what the cache may not list: Namespaces and Secrets.
 	Client client.Reader
 	Live   client.Reader
 	// Credentials reads Secrets from the API server, and has the tokens that were issued.
 	Credentials *credential.Keeper
+	// UnwatchedSecrets says that the operator may get single Secrets only, and is told of no change of one.
+	UnwatchedSecrets bool
 	// Egress says where connections may go; nil for what holds without flags.
 	Egress *egress.Policy
 	// Namespaces are those that the manager works in; none for all.
@@ -154,6 +156,7 @@ func listens(ra *v1alpha1.RemoteAgent) bool {
 // connect gives the view its client.
 func (a *Agents) connect(ctx context.Context, ra *v1alpha1.RemoteAgent, v *agentView, leaving bool) error {
 	version, problem, err := a.credentialVersion(ctx, ra)
+	v.recheck = a.recheck(problem)
 	if problem != nil && leaving && a.heldClient(ra, v) {
 		return nil
 	}
@@ -171,6 +174,7 @@ func (a *Agents) connect(ctx context.Context, ra *v1alpha1.RemoteAgent, v *agent
 		return nil
 	}
 	made, problem, err := a.dial(ctx, ra, v.Deduplicates)
+	v.recheck = a.recheck(problem)
 	if err != nil || problem != nil {
 		v.Problem = problem
 		return err
@@ -239,18 +243,23 @@ func (a *Agents) dial(ctx context.Context, ra *v1alpha1.RemoteAgent, deduplicate
 }
 
 // credentialVersion names what the agent's credentials are made from, by the resourceVersions of the objects that they are
-// read from. Only the metadata of these is cached.
+// read from. Only the metadata of these is cached, and where Secrets are not watched it is asked for each time.
 func (a *Agents) credentialVersion(ctx context.Context, ra *v1alpha1.RemoteAgent) (string, *outbox.Problem, error) {
 	var versions []string
 	for _, ref := range credential.References(ra) {
 		object := &metav1.PartialObjectMetadata{}
 		object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(ref.Kind))
-		err := a.Client.Get(ctx, types.NamespacedName{Namespace: ra.Namespace, Name: ref.Name}, object)
-		if apierrors.IsNotFound(err) {
-			missing := &credential.Error{Reference: ref, Namespace: ra.Namespace, Cause: credential.ErrNotFound}
-			return "", credential.Explain(ra, missing), nil
+		from := a.Client
+		if a.UnwatchedSecrets && ref.Kind == credential.KindSecret {
+			from = a.Live
 		}
-		if err != nil {
+		err := from.Get(ctx, types.NamespacedName{Namespace: ra.Namespace, Name: ref.Name}, object)
+		switch {
+		case apierrors.IsNotFound(err):
+			return "", credential.Explain(ra, a.Credentials.Wrong(ra.Namespace, ref, credential.ErrNotFound)), nil
+		case apierrors.IsForbidden(err) && ref.Kind == credential.KindSecret:
+			return "", credential.Explain(ra, a.Credentials.Wrong(ra.Namespace, ref, credential.ErrUnreadable)), nil
+		case err != nil:
 			return "", nil, err
 		}
 		versions = append(versions, object.ResourceVersion)

@@ -12,6 +12,5 @@ package controllers
 // +kubebuilder:rbac:groups=a2a.delegation.dev,resources=remoteagents/finalizers,verbs=update
 // +kubebuilder:rbac:groups=a2a.delegation.dev,resources=remoteagents/status,verbs=update
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
-// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;update;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch

@@ -105,9 +105,9 @@ func (r *RemoteAgentReconciler) examine(ctx context.Context, ra *v1alpha1.Remote
 	switch {
 	case v.retry:
 		return s, r.failed(name), nil
-	case v.problem == nil && len(ra.Spec.Interfaces) == 0:
+	case v.problem == nil:
 		r.succeeded(name)
-		return s, cardRefresh, nil
+		return s, r.Agents.refresh(ra), nil
 	}
 	return s, 0, nil
 }
@@ -122,7 +122,7 @@ func (r *RemoteAgentReconciler) inspect(ctx context.Context, ra *v1alpha1.Remote
 		err = creds.Check(ctx)
 	}
 	if p := credential.Explain(ra, err); p != nil {
-		return verdict{problem: p, retry: !credential.Watched(err)}, nil
+		return verdict{problem: p, retry: !r.Agents.watched(err)}, nil
 	}
 	if err != nil {
 		return verdict{}, err

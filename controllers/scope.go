@@ -89,6 +89,9 @@ func (r *DelegationReconciler) address(ctx context.Context, s *scope) error {
 	s.message, err = message.Build(d, to, r.sources(ctx, d.Namespace))
 	if err != nil {
 		s.body.Problem, err = bodyProblem(d.Namespace, err)
+		if s.agent.recheck == 0 {
+			s.agent.recheck = r.Agents.recheck(s.body.Problem)
+		}
 		return err
 	}
 	s.body.Digest = s.message.Digest

@@ -56,12 +56,12 @@ func (r *DelegationReconciler) SetupWithManager(mgr ctrl.Manager, wake *Wake, wo
 	if r.Agents.everywhere() {
 		b.WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace), builder.WithPredicates(predicate.LabelChangedPredicate{}))
 	}
+	r.Agents.watchSecrets(b, r.ofSource(bySecret, credential.KindSecret))
 	return b.Named("delegation").
 		For(&v1alpha1.Delegation{}).
 		Watches(&v1alpha1.Delegation{}, handler.EnqueueRequestsFromMapFunc(r.ofConversation)).
 		Watches(&v1alpha1.RemoteAgent{}, handler.EnqueueRequestsFromMapFunc(r.ofAgent)).
 		WatchesMetadata(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.ofSource(byConfigMap, credential.KindConfigMap))).
-		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.ofSource(bySecret, credential.KindSecret))).
 		WatchesRawSource(wake.source()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
@@ -79,12 +79,12 @@ func (r *RemoteAgentReconciler) SetupWithManager(mgr ctrl.Manager, workers int) 
 	if err != nil {
 		return err
 	}
-	return ctrl.NewControllerManagedBy(mgr).
-		Named("remoteagent").
+	b := ctrl.NewControllerManagedBy(mgr)
+	r.Agents.watchSecrets(b, r.ofReference(credential.KindSecret))
+	return b.Named("remoteagent").
 		For(&v1alpha1.RemoteAgent{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, finalizersChanged))).
 		Watches(&v1alpha1.Delegation{}, handler.EnqueueRequestsFromMapFunc(r.ofDelegation)).
 		WatchesMetadata(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.ofReference(credential.KindConfigMap))).
-		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.ofReference(credential.KindSecret))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
 }

@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/delegation-dev/delegation-operator/controllers"
 	"github.com/delegation-dev/delegation-operator/internal/courier"
@@ -43,7 +42,7 @@ type options struct {
 	leaderElect          bool
 	leaderElectNamespace string
 	namespaces           string
-	metrics              string
+	metrics              metricsOptions
 	probes               string
 	workers              int
 	maxStreams           int
@@ -55,7 +54,7 @@ func (o *options) bind(f *flag.FlagSet) {
 	f.BoolVar(&o.leaderElect, "leader-elect", false, "Let one of several replicas do the work. Safety does not depend on it.")
 	f.StringVar(&o.leaderElectNamespace, "leader-election-namespace", "", "Namespace of the lease; the manager's own when empty, which needs a pod.")
 	f.StringVar(&o.namespaces, "namespaces", "", "Namespaces to work in, separated by commas; all when empty.")
-	f.StringVar(&o.metrics, "metrics-bind-address", "0", "Address of the metrics endpoint, such as 127.0.0.1:8080; 0 for none.")
+	o.metrics.bind(f)
 	f.StringVar(&o.probes, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz; 0 for none.")
 	o.push.bind(f)
 	o.egress.bind(f)
@@ -66,11 +65,15 @@ func (o *options) bind(f *flag.FlagSet) {
 func newManager(cfg *rest.Config, o *options) (manager.Manager, error) {
 	// The API server's own priority and fairness decides what is too much; a limit in the client only adds latency.
 	cfg.QPS = -1
+	metrics, err := o.metrics.server()
+	if err != nil {
+		return nil, err
+	}
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                        scheme(),
 		Cache:                         cache.Options{DefaultNamespaces: o.watched()},
 		Client:                        client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
-		Metrics:                       server.Options{BindAddress: o.metrics},
+		Metrics:                       metrics,
 		HealthProbeBindAddress:        o.probes,
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              "delegation-operator.a2a.delegation.dev",
@@ -129,12 +132,23 @@ func register(mgr manager.Manager, o *options, pushing *pushing, policy *egress.
 	pool := courier.NewPool()
 	couriers := courier.New(pool, wall, wake.Add)
 	follower := follow.New(pool, wall, couriers.Deliver, follow.WithMaxStreams(o.maxStreams))
-	keeper, err := credentials(mgr, policy)
+	// Past the cache, so that no Secret is held in it; tokens and reviews are no objects.
+	direct, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
 		return err
 	}
+	own, err := learn(context.Background(), direct, o.namespaceList())
+	if err != nil {
+		return err
+	}
+	if !own.watchesSecrets {
+		ctrl.Log.Info("Secrets are not watched, for want of the right to list them: what waits for one is looked at once a minute", "user", own.user)
+	}
+	keeper := &credential.Keeper{
+		Live: mgr.GetAPIReader(), Cluster: direct, Clock: clock.RealClock{}, DialContext: policy.DialContext, Operator: own.user,
+	}
 	agents := &controllers.Agents{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Credentials: keeper, Egress: policy, Pool: pool, Namespaces: o.namespaceList(),
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Credentials: keeper, Egress: policy, Pool: pool, Namespaces: o.namespaceList(), UnwatchedSecrets: !own.watchesSecrets,
 	}
 	delegations := &controllers.DelegationReconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("delegation-operator"),
@@ -156,15 +170,6 @@ func register(mgr manager.Manager, o *options, pushing *pushing, policy *egress.
 		return err
 	}
 	return mgr.Add(drain{pool: pool, couriers: couriers, delegations: delegations})
-}
-
-// credentials reads past the cache, so that no Secret is held in it, and asks for tokens past it: they are no objects.
-func credentials(mgr manager.Manager, policy *egress.Policy) (*credential.Keeper, error) {
-	direct, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
-	if err != nil {
-		return nil, err
-	}
-	return &credential.Keeper{Live: mgr.GetAPIReader(), Cluster: direct, Clock: clock.RealClock{}, DialContext: policy.DialContext}, nil
 }
 
 // self names this process. The pod's name is for people; the random part makes every start another holder.

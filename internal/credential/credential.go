@@ -58,6 +58,8 @@ type Keeper struct {
 	Live client.Reader
 	// Cluster issues and reviews tokens of ServiceAccounts.
 	Cluster client.Client
+	// Operator is who the operator is to the API server, for the commands that grant it a right; DefaultOperator when empty.
+	Operator string
 	// DialContext connects to token endpoints in place of net.Dialer; nil for the default.
 	DialContext DialFunc
 	// Clock tells when a token is to be renewed.

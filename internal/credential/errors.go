@@ -26,6 +26,8 @@ var (
 	ErrCertificateInvalid = errors.New("the values are not a certificate in PEM and the private key that belongs to it")
 	// ErrAuthoritiesInvalid says that the key holds no bundle of certificates.
 	ErrAuthoritiesInvalid = errors.New("the value holds no certificate in PEM, or one that can't be read")
+	// ErrUnreadable says that the operator may not read the object.
+	ErrUnreadable = errors.New("the operator is not allowed to read it")
 	// ErrForbidden says that the operator may not request the ServiceAccount's tokens.
 	ErrForbidden = errors.New("the operator is not allowed to request its tokens")
 	// ErrAudience says that the API server itself would accept the token.
@@ -42,6 +44,8 @@ var ErrTokenEndpoint = errors.New("the token endpoint gave no token")
 type Error struct {
 	Reference
 	Namespace string
+	// Operator is who the operator is to the API server; DefaultOperator when empty.
+	Operator string
 	// Cause is one of the errors of this package.
 	Cause error
 }
@@ -78,6 +82,10 @@ func Explain(ra *v1alpha1.RemoteAgent, err error) *outbox.Problem {
 	if e.Kind == KindServiceAccount {
 		return e.explainAccount(ra)
 	}
+	if errors.Is(err, ErrUnreadable) {
+		return &outbox.Problem{Reason: e.Kind + "Forbidden", Message: fmt.Sprintf("%s %q of RemoteAgent %q in namespace %s: %v: %s",
+			e.Kind, e.Name, ra.Name, e.Namespace, e.Cause, Grant(SecretReaderRole, e.Namespace, e.Operator))}
+	}
 	if errors.Is(err, ErrNotFound) {
 		return &outbox.Problem{Reason: e.Kind + "NotFound", Message: fmt.Sprintf(
 			"%s %q of RemoteAgent %q is not in namespace %s: create it with %s", e.Kind, e.Name, ra.Name, e.Namespace, e.keys("%q"))}
@@ -96,7 +104,7 @@ func (e *Error) explainAccount(ra *v1alpha1.RemoteAgent) *outbox.Problem {
 		remedy = fmt.Sprintf("kubectl create serviceaccount -n %s %s", e.Namespace, e.Name)
 	case errors.Is(e, ErrForbidden):
 		p.Reason = "ServiceAccountTokenForbidden"
-		remedy = "grant create on serviceaccounts/token in the namespace, and on tokenreviews.authentication.k8s.io, to the operator's ServiceAccount"
+		remedy = Grant(TokenRole, e.Namespace, e.Operator) + ", which grants create on serviceaccounts/token; create on tokenreviews.authentication.k8s.io is granted by the installation"
 	case errors.Is(e, ErrAudience):
 		remedy = "name the agent's own audience in spec.authentication.serviceAccountToken.audience"
 	}
@@ -104,9 +112,9 @@ func (e *Error) explainAccount(ra *v1alpha1.RemoteAgent) *outbox.Problem {
 	return p
 }
 
-// Watched reports whether a change of the object that an error is about is seen at once. ServiceAccounts are not watched:
-// the operator needs no right to read them.
+// Watched reports whether a change of what an error is about is seen at once. ServiceAccounts are not watched: the operator
+// needs no right to read them. Nor are rights.
 func Watched(err error) bool {
 	var e *Error
-	return errors.As(err, &e) && e.Kind != KindServiceAccount
+	return errors.As(err, &e) && e.Kind != KindServiceAccount && !errors.Is(e, ErrUnreadable)
 }

@@ -81,6 +81,9 @@ func (r reading) values(ctx context.Context, ref Reference) ([][]byte, error) {
 	if apierrors.IsNotFound(err) {
 		return nil, r.wrong(ref, ErrNotFound)
 	}
+	if apierrors.IsForbidden(err) && ref.Kind == KindSecret {
+		return nil, r.wrong(ref, ErrUnreadable)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -116,8 +119,13 @@ func (r reading) data(ctx context.Context, ref Reference) (map[string][]byte, er
 	return data, err
 }
 
+// Wrong returns the error that an object in a namespace can't be used, for one of the causes of this package.
+func (k *Keeper) Wrong(namespace string, ref Reference, cause error) *Error {
+	return &Error{Reference: ref, Namespace: namespace, Operator: k.Operator, Cause: cause}
+}
+
 func (r reading) wrong(ref Reference, cause error) error {
-	return &Error{Reference: ref, Namespace: r.ra.Namespace, Cause: cause}
+	return r.Wrong(r.ra.Namespace, ref, cause)
 }
 
 // digest names what a source of tokens is made from, without showing it.

@@ -169,7 +169,7 @@ func (p *APIProxy) DelegationWrites() map[Write]int {
 }
 
 // WriteOf says what a request changes: /api/v1/… or /apis/GROUP/VERSION/…, then namespaces/NAME where there is one, and
-// RESOURCE[/NAME[/SUBRESOURCE]].
+// RESOURCE[/NAME[/SUBRESOURCE]]. A review is a question, although it is posted.
 func WriteOf(r *http.Request) (Write, bool) {
 	switch r.Method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
@@ -184,6 +184,9 @@ func WriteOf(r *http.Request) (Write, bool) {
 	}
 	if path[0] == "namespaces" && len(path) > 2 {
 		path = path[2:]
+	}
+	if strings.HasSuffix(path[0], "reviews") {
+		return Write{}, false
 	}
 	w := Write{Verb: r.Method, Resource: path[0]}
 	if len(path) > 2 {

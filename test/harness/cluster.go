@@ -33,10 +33,14 @@ const (
 	serviceAccount    = "delegation-operator-controller-manager"
 )
 
+// Installation is what tests install: config/default, and all namespaces' credentials.
+const Installation = "test/harness/install"
+
 // Cluster is the API server that the tests of a package share.
 type Cluster struct {
-	config  *rest.Config
-	prepare sync.Once
+	config    *rest.Config
+	manifests string
+	prepare   sync.Once
 	// err is why it can't be used.
 	err   error
 	admin client.Client
@@ -44,15 +48,19 @@ type Cluster struct {
 	token string
 }
 
-// NewCluster returns the cluster of an administrator's config. It is prepared when the first test uses it.
-func NewCluster(config *rest.Config) *Cluster {
+// NewCluster returns the cluster of an administrator's config, with Installation.
+func NewCluster(config *rest.Config) *Cluster { return NewClusterWith(config, Installation) }
+
+// NewClusterWith returns the cluster of an administrator's config. The manifests, a kustomization given from the root of the
+// repository, are applied when the first test uses it.
+func NewClusterWith(config *rest.Config, manifests string) *Cluster {
 	config = rest.CopyConfig(config)
 	// Tests look often; a limit in the client would delay what they see.
 	config.QPS = -1
-	return &Cluster{config: config}
+	return &Cluster{config: config, manifests: manifests}
 }
 
-// install applies config/default, as a user does, and takes a token of the manager's ServiceAccount. Nothing here runs
+// install applies the manifests, as a user does, and takes a token of the manager's ServiceAccount. Nothing here runs
 // the Deployment.
 func (c *Cluster) install(t testing.TB) error {
 	scheme := runtime.NewScheme()
@@ -64,7 +72,7 @@ func (c *Cluster) install(t testing.TB) error {
 		return err
 	}
 	s := &Space{t: t, Cluster: c, Client: c.admin, Namespace: metav1.NamespaceDefault}
-	manifests := filepath.Join(Root(t), "config", "default")
+	manifests := filepath.Join(Root(t), filepath.FromSlash(c.manifests))
 	// The CRDs are there already, by another's hand.
 	if out, err := s.TryKubectl("apply", "--server-side", "--force-conflicts", "-k", manifests); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
