@@ -42,7 +42,7 @@ var ErrTokenEndpoint = errors.New("the token endpoint gave no token")
 type Error struct {
 	Reference
 	Namespace string
-	// Cause is one of the errors of this package.
+	// Cause is one of the errors of this package, or wraps cardsign.ErrKeys.
 	Cause error
 }
 
