@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -73,7 +74,7 @@ func replaced(err error) bool {
 // withdrawn reports whether the card in the status was signed by a key that is not among the keys.
 func withdrawn(ra *v1alpha1.RemoteAgent, keys cardsign.Keys) bool {
 	card := ra.Status.Card
-	return card == nil || card.Signature == nil || !keys.Has(card.Signature.Thumbprint)
+	return card == nil || card.Signature == nil || !slices.Contains(keys.Thumbprints(), card.Signature.Thumbprint)
 }
 
 // publicKeys are those that the card has to be signed by. With renew, published ones are fetched again; a Secret is read each

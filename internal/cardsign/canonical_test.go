@@ -10,12 +10,13 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/delegation-dev/delegation-operator/internal/cardsign"
+	"github.com/delegation-dev/delegation-operator/internal/cardsign/cardtest"
 )
 
 // What a signer removed before signing, and the card as it is served.
 func TestCanonicalForms(t *testing.T) {
-	s := newSigner(t, jose.ES256, "k1")
-	trusted := keys(t, set(t, s))
+	s := cardtest.NewSigner(t, jose.ES256, "k1")
+	trusted := keys(t, cardtest.Set(t, s))
 	// The example of A2A 1.0, section 8.4.1, and its canonical form there.
 	const example = `{"name": "Example Agent", "description": "", "capabilities": {"streaming": false, "pushNotifications": false, "extensions": []}, "skills": []}`
 	const example841 = `{"capabilities":{"pushNotifications":false,"streaming":false},"description":"","name":"Example Agent","skills":[]}`
@@ -35,13 +36,13 @@ func TestCanonicalForms(t *testing.T) {
 			`{"skills":[],"x":{"\ud83d\ude00":1.0e2,"\ufb33":"\u00e9\/"},"name":"a"}`, "{\"name\":\"a\",\"skills\":[],\"x\":{\"\U0001f600\":100,\"\ufb33\":\"é/\"}}"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			entry := s.entry(t, c.payload, nil)
-			got, err := cardsign.Verify(with(t, c.card, entry), trusted)
+			entry := s.Entry(t, c.payload, nil)
+			got, err := cardsign.Verify(cardtest.With(t, c.card, entry), trusted)
 			if err != nil {
 				t.Fatal(err)
 			}
 			// What comes of it is what was signed: the signature is of it as it stands.
-			if again, err := cardsign.Verify(with(t, string(got.Payload), entry), trusted); err != nil || string(again.Payload) != string(got.Payload) {
+			if again, err := cardsign.Verify(cardtest.With(t, string(got.Payload), entry), trusted); err != nil || string(again.Payload) != string(got.Payload) {
 				t.Errorf("%s\n%s\n%v", got.Payload, again.Payload, err)
 			}
 		})
@@ -50,14 +51,14 @@ func TestCanonicalForms(t *testing.T) {
 
 // A default that no rule removes can't be taken away.
 func TestDefaultsThatCount(t *testing.T) {
-	s := newSigner(t, jose.ES256, "k1")
-	trusted := keys(t, set(t, s))
+	s := cardtest.NewSigner(t, jose.ES256, "k1")
+	trusted := keys(t, cardtest.Set(t, s))
 	const signed = `{"name":"a","description":"","capabilities":{"streaming":false},"skills":[]}`
 	for _, served := range []string{
 		`{"name":"a","capabilities":{"streaming":false},"skills":[]}`, `{"name":"a","description":"","capabilities":{},"skills":[]}`,
 		`{"name":"a","description":"","capabilities":{"streaming":true},"skills":[]}`, `{"name":"a","description":"","capabilities":{"streaming":false}}`,
 	} {
-		if _, err := cardsign.Verify(with(t, served, s.entry(t, signed, nil)), trusted); !errors.Is(err, cardsign.ErrInvalid) {
+		if _, err := cardsign.Verify(cardtest.With(t, served, s.Entry(t, signed, nil)), trusted); !errors.Is(err, cardsign.ErrInvalid) {
 			t.Errorf("%s: %v", served, err)
 		}
 	}

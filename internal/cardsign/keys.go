@@ -57,9 +57,13 @@ type key struct {
 // Keys are those that a card may be signed by.
 type Keys []key
 
-// Has reports whether a key is among them, by its thumbprint.
-func (k Keys) Has(thumbprint string) bool {
-	return slices.ContainsFunc(k, func(one key) bool { return one.thumbprint == thumbprint })
+// Thumbprints names each of them, by RFC 7638 in SHA-256 and base64url.
+func (k Keys) Thumbprints() []string {
+	var all []string
+	for _, one := range k {
+		all = append(all, one.thumbprint)
+	}
+	return all
 }
 
 // ParseKeys reads keys that somebody wrote down: a JWK set (RFC 7517, section 5), a single JWK, or one or more public keys in
