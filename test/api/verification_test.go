@@ -13,7 +13,9 @@ import (
 func TestVerificationSchema(t *testing.T) {
 	const of = "spec.verification"
 	ref := part("name", "finance-keys", "key", "jwks.json")
-	with := func(pairs ...any) *unstructured.Unstructured { return remoteAgent(set(part(pairs...), "spec", "verification")) }
+	with := func(pairs ...any) *unstructured.Unstructured {
+		return remoteAgent(set(part(pairs...), "spec", "verification"))
+	}
 	published := func(url string) *unstructured.Unstructured { return with("jwksURL", url) }
 	interfaces := set([]any{part("url", "https://finance.example.com/a2a")}, "spec", "interfaces")
 	verification := set(part("secretRef", ref), "spec", "verification")
