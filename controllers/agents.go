@@ -25,6 +25,7 @@ import (
 	"github.com/delegation-dev/delegation-operator/internal/courier"
 	"github.com/delegation-dev/delegation-operator/internal/credential"
 	"github.com/delegation-dev/delegation-operator/internal/egress"
+	"github.com/delegation-dev/delegation-operator/internal/jwks"
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
 	"github.com/delegation-dev/delegation-operator/internal/remote"
 )
@@ -45,6 +46,9 @@ type Agents struct {
 	Namespaces []string
 	// Pool has a lane for each agent.
 	Pool *courier.Pool
+
+	// keys are those that cards are verified with, where they are published.
+	keys jwks.Keeper
 
 	mu      sync.Mutex
 	clients map[types.UID]*agentClient
@@ -271,6 +275,7 @@ func (a *Agents) credentialVersion(ctx context.Context, ra *v1alpha1.RemoteAgent
 func (a *Agents) Forget(uid types.UID) {
 	a.Pool.Forget(uid)
 	a.Credentials.Forget(uid)
+	a.keys.Forget(uid)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.noPush, uid)

@@ -109,9 +109,11 @@ func (r *DelegationReconciler) perform(ctx context.Context, s *scope, action out
 	return step{}, fmt.Errorf("action %T is not known", action)
 }
 
-// wait ends the pass until a time or an event. A task that is done is followed no more.
+// wait ends the pass until a time or an event. A task that is done is followed no more, and one whose agent can't be used is
+// not followed until it can: the follower would go on with the client, and the credentials, of before.
 func (r *DelegationReconciler) wait(s *scope, a outbox.Wait) ctrl.Result {
-	if s.delegation.Status.Phase.Finished() {
+	unusable := s.agent.Problem != nil && !s.agent.Problem.Transient
+	if unusable || s.delegation.Status.Phase.Finished() {
 		r.Follower.Drop(s.delegation.UID)
 	}
 	result := r.at(a.Until)

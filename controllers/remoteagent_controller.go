@@ -5,7 +5,6 @@ package controllers
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -135,11 +134,18 @@ func (r *RemoteAgentReconciler) inspect(ctx context.Context, ra *v1alpha1.Remote
 	}
 	ctx, cancel := context.WithTimeout(ctx, cardTimeout)
 	defer cancel()
-	card, err := remote.FetchCard(ctx, r.Agents.network(creds.TLS), ra.Spec.CardURL)
+	card, signature, err := r.readCard(ctx, ra, creds)
 	if err != nil {
-		return cardProblem(ra, err), nil
+		var v verdict
+		if v, err = cardProblem(ra, err); v.problem != nil && ra.Spec.Verification != nil && v.retry {
+			// Nobody vouches for the endpoint any more. That can't be said while the Secret with the keys is wrong, which is
+			// the only problem that is not tried again.
+			s.Endpoint, s.Card, s.Limitations = nil, nil, nil
+		}
+		return v, err
 	}
 	s.Card = describeCard(card)
+	s.Card.Signature = signature
 	retention, advertised := remote.Retention(card)
 	s.Deduplication = deduplication(ra, retention, advertised)
 	endpoint, err := remote.SelectInterface(card, ra.Spec.CardURL, origins(ra))
@@ -157,21 +163,6 @@ func origins(ra *v1alpha1.RemoteAgent) remote.Origins {
 		return remote.OwnOrigin
 	}
 	return remote.AnyOrigin
-}
-
-// cardProblem decides what a failed reading means: nothing for an agent whose card was read for this very spec before,
-// since a card that is away for a while does not move the endpoint. One that must not be read is not away.
-func cardProblem(ra *v1alpha1.RemoteAgent, err error) verdict {
-	if v := denial(err); v.problem != nil {
-		return v
-	}
-	known := ra.Status.ObservedGeneration == ra.Generation && ra.Status.Endpoint != nil &&
-		meta.IsStatusConditionTrue(ra.Status.Conditions, v1alpha1.ConditionReady)
-	if known {
-		return verdict{retry: true}
-	}
-	return verdict{retry: true, problem: &outbox.Problem{Reason: "CardUnavailable", Message: fmt.Sprintf(
-		"%v; it is tried again. Without a card, give the endpoint in spec.interfaces", err)}}
 }
 
 // conclude writes the conditions by the rules of kstatus.

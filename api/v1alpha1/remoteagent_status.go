@@ -81,6 +81,10 @@ type CardStatus struct {
 	// +optional
 	// +listType=atomic
 	Skills []string `json:"skills,omitempty"`
+	// Signature that the card was verified by; absent without spec.verification.
+	//
+	// +optional
+	Signature *CardSignature `json:"signature,omitempty"`
 }
 
 // CardInterface is one interface as the card gives it, usable or not.

@@ -30,6 +30,7 @@ type RemoteAgent struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.cardURL) || (has(self.interfaces) && self.interfaces.size() > 0)",message="set cardURL, the address of the agent's card, or interfaces, the endpoints by hand"
 // +kubebuilder:validation:XValidation:rule="!has(self.tls) || ((!has(self.cardURL) || self.cardURL.startsWith('https:')) && (!has(self.interfaces) || self.interfaces.all(i, i.url.startsWith('https:'))))",message="tls has no meaning for http: give https URLs in cardURL and interfaces, or remove tls"
+// +kubebuilder:validation:XValidation:rule="!has(self.verification) || (has(self.cardURL) && (!has(self.interfaces) || self.interfaces.size() == 0))",message="verification is of the agent's card, and with interfaces no card is read: set cardURL and remove interfaces, or remove verification"
 type RemoteAgentSpec struct {
 	// CardURL is the agent's base URL or the URL of its agent card. A base URL is completed with
 	// /.well-known/agent-card.json (A2A 1.0, section 8.2); where that is not found, with /.well-known/agent.json, the place
@@ -53,6 +54,10 @@ type RemoteAgentSpec struct {
 	//
 	// +optional
 	TLS *TLS `json:"tls,omitempty"`
+	// Verification says which keys the agent's card has to be signed by. Without it a card is believed as it comes.
+	//
+	// +optional
+	Verification *Verification `json:"verification,omitempty"`
 	// Contract is what the agent's owner promised. No field of the agent card carries it.
 	//
 	// +optional

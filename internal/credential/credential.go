@@ -27,6 +27,8 @@ import (
 type Credentials struct {
 	// TLS configures HTTPS; nil for the default.
 	TLS *tls.Config
+	// Authorities are certificates in PEM that the RemoteAgent names; nil where only the system's count.
+	Authorities []byte
 	// Authorize puts the credentials on a request; nil without any. Its errors are fit to be shown. Where a token has to be
 	// got first, it waits for it as long as the request's context allows, and the token comes to the next request if that
 	// was too short.
@@ -82,7 +84,7 @@ func (k *Keeper) For(ctx context.Context, ra *v1alpha1.RemoteAgent) (Credentials
 	if err != nil {
 		return Credentials{}, err
 	}
-	c := Credentials{TLS: conf}
+	c := Credentials{TLS: conf, Authorities: authorities}
 	auth := ra.Spec.Authentication
 	switch {
 	case auth == nil:

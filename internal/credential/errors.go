@@ -46,7 +46,7 @@ type Error struct {
 	Namespace string
 	// Operator is who the operator is to the API server; DefaultOperator when empty.
 	Operator string
-	// Cause is one of the errors of this package.
+	// Cause is one of the errors of this package, or wraps cardsign.ErrKeys.
 	Cause error
 }
 

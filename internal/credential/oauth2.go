@@ -51,7 +51,7 @@ func (r reading) oauth2(ctx context.Context, o *v1alpha1.OAuth2Authentication, b
 		g := &grant{
 			config: clientcredentials.Config{ClientID: o.ClientID, ClientSecret: secret, TokenURL: o.TokenURL, Scopes: o.Scopes, AuthStyle: style},
 			remedy: fmt.Sprintf("check spec.authentication.oauth2 and key %s of Secret %s", o.ClientSecretRef.Key, o.ClientSecretRef.Name),
-			dial:   r.DialContext, tls: trusting(bundle), clock: r.Clock,
+			dial:   r.DialContext, tls: Trusting(bundle), clock: r.Clock,
 		}
 		return &tokens{clock: r.Clock, fetch: g.fetch}
 	}), nil

@@ -32,7 +32,8 @@ type Reference struct {
 	Keys []string
 }
 
-// References lists what the credentials of a RemoteAgent are read from. Whatever else they depend on is in its spec.
+// References lists what the credentials of a RemoteAgent, and the keys of its card, are read from. Whatever else they depend
+// on is in its spec.
 func References(ra *v1alpha1.RemoteAgent) []Reference {
 	var list []Reference
 	if auth := ra.Spec.Authentication; auth != nil {
@@ -57,6 +58,9 @@ func References(ra *v1alpha1.RemoteAgent) []Reference {
 		if conf.ClientCertSecretRef != nil {
 			list = append(list, certificateOf(conf.ClientCertSecretRef))
 		}
+	}
+	if v := ra.Spec.Verification; v != nil && v.SecretRef != nil {
+		list = append(list, keyOf(KindSecret, *v.SecretRef))
 	}
 	return list
 }

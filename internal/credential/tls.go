@@ -82,9 +82,10 @@ func certificates(text []byte) bool {
 	return found && !bytes.Contains(text, []byte("-----BEGIN"))
 }
 
-// trusting returns the configuration for a token endpoint: the system's authorities, and the RemoteAgent's next to them. The
-// certificate of the operator is for the agent and stays out.
-func trusting(bundle []byte) *tls.Config {
+// Trusting returns the configuration for what a RemoteAgent names next to its agent, such as a token endpoint: the system's
+// authorities, and the RemoteAgent's in PEM next to them; nil without these. The certificate of the operator is for the agent
+// and stays out.
+func Trusting(bundle []byte) *tls.Config {
 	if bundle == nil {
 		return nil
 	}

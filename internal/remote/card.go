@@ -9,8 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -22,7 +20,7 @@ const (
 	wellKnownPath = ".well-known/agent-card.json"
 	// oldWellKnownPath is where agents up to A2A 0.2 have it, and some later ones that were written then.
 	oldWellKnownPath = ".well-known/agent.json"
-	maxCard          = 1 << 20
+	maxCard          = 1 << 20 // bytes
 )
 
 var (
@@ -34,78 +32,57 @@ var (
 	errCardNotFound = errors.New("not found")
 )
 
+// cardDocument is an agent card on the web.
+var cardDocument = document{
+	unavailable: ErrCardUnavailable, tooLarge: ErrCardInvalid, notFound: errCardNotFound,
+	limit: maxCard, remedy: "set cardURL to the final URL",
+}
+
 // FetchCard reads an agent's card. The URL is the card's own when its path ends in .json, else a base URL that is
 // completed with /.well-known/agent-card.json (A2A 1.0, section 8.2); where that is not found, with
 // /.well-known/agent.json, the place of older agents. Redirects are not followed, at most 1 MiB is read after
 // decompression, and members that the operator has no use for may have any shape. The context bounds the time. Errors wrap
 // ErrCardUnavailable or ErrCardInvalid, and what n.DialContext returned.
 func FetchCard(ctx context.Context, n Network, cardURL string) (*a2a.AgentCard, error) {
+	return FetchVerifiedCard(ctx, n, cardURL, func(document []byte) ([]byte, error) { return document, nil })
+}
+
+// FetchVerifiedCard is FetchCard for a card that somebody has to vouch for. verify is given the document as it was served
+// and returns the one to use in its place. Its errors are returned as they are.
+func FetchVerifiedCard(ctx context.Context, n Network, cardURL string, verify func(document []byte) ([]byte, error)) (*a2a.AgentCard, error) {
 	u, err := cardLocation(cardURL)
 	if err != nil {
 		return nil, err
 	}
 	if strings.HasSuffix(u.Path, ".json") {
-		return fetchCard(ctx, n, u)
+		return fetchCard(ctx, n, u, verify)
 	}
-	card, err := fetchCard(ctx, n, u.JoinPath(wellKnownPath))
+	card, err := fetchCard(ctx, n, u.JoinPath(wellKnownPath), verify)
 	if !errors.Is(err, errCardNotFound) {
 		return card, err
 	}
 	// Where there is none at either place, the error is about the one that there should be.
-	if old, oldErr := fetchCard(ctx, n, u.JoinPath(oldWellKnownPath)); !errors.Is(oldErr, errCardNotFound) {
+	if old, oldErr := fetchCard(ctx, n, u.JoinPath(oldWellKnownPath), verify); !errors.Is(oldErr, errCardNotFound) {
 		return old, oldErr
 	}
 	return nil, err
 }
 
 // fetchCard reads the card at its own URL.
-func fetchCard(ctx context.Context, n Network, u *url.URL) (*a2a.AgentCard, error) {
-	shown := publicURL(u.String())
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+func fetchCard(ctx context.Context, n Network, u *url.URL, verify func([]byte) ([]byte, error)) (*a2a.AgentCard, error) {
+	served, err := cardDocument.fetch(ctx, n, u)
 	if err != nil {
-		return nil, unavailable(shown, err)
-	}
-	req.Header.Set("Accept", "application/json")
-	req.Header.Set("User-Agent", userAgent)
-	transport := newTransport(n.DialContext, n.TLS, 1)
-	defer transport.CloseIdleConnections()
-	resp, err := transport.RoundTrip(req)
-	if err != nil {
-		return nil, unavailable(shown, err)
-	}
-	// An error on close can't take back what was read.
-	defer func() { _ = resp.Body.Close() }()
-	if err := cardStatus(resp, shown); err != nil {
 		return nil, err
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxCard+1))
-	switch {
-	case err != nil:
-		return nil, unavailable(shown, err)
-	case len(body) > maxCard:
-		return nil, fmt.Errorf("%w: %s: larger than 1 MiB", ErrCardInvalid, shown)
+	body, err := verify(served)
+	if err != nil {
+		return nil, err
 	}
 	card, err := decodeCard(body)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s serves %w", ErrCardInvalid, shown, err)
+		return nil, fmt.Errorf("%w: %s serves %w", ErrCardInvalid, publicURL(u.String()), err)
 	}
 	return card, nil
-}
-
-// cardError is shown without what the peer may have put into the cause.
-type cardError struct {
-	text   string
-	causes []error
-}
-
-func (e *cardError) Error() string   { return e.text }
-func (e *cardError) Unwrap() []error { return e.causes }
-
-func unavailable(shown string, err error) error {
-	return &cardError{
-		text:   fmt.Sprintf("%v: %s: %s", ErrCardUnavailable, shown, private{}.cause(err)),
-		causes: []error{ErrCardUnavailable, err},
-	}
 }
 
 // cardLocation checks the URL that is given.
@@ -118,24 +95,6 @@ func cardLocation(cardURL string) (*url.URL, error) {
 		return nil, fmt.Errorf("%w: cardURL must not carry credentials", ErrCardUnavailable)
 	}
 	return u, nil
-}
-
-func cardStatus(resp *http.Response, shown string) error {
-	switch {
-	case resp.StatusCode == http.StatusOK:
-		return nil
-	case resp.StatusCode >= 300 && resp.StatusCode < 400:
-		to := "elsewhere"
-		if location, err := resp.Location(); err == nil {
-			to = "to " + publicURL(location.String())
-		}
-		return fmt.Errorf("%w: %s redirects %s, and redirects are not followed: set cardURL to the final URL", ErrCardUnavailable, shown, to)
-	}
-	text := fmt.Sprintf("%v: %s: HTTP %d", ErrCardUnavailable, shown, resp.StatusCode)
-	if resp.StatusCode == http.StatusNotFound {
-		return &cardError{text: text, causes: []error{ErrCardUnavailable, errCardNotFound}}
-	}
-	return &cardError{text: text, causes: []error{ErrCardUnavailable}}
 }
 
 // decodeCard reads an AgentCard (A2A 1.0, section 4.4.1) member by member.

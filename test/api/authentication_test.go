@@ -97,8 +97,8 @@ func TestAuthenticationSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	files, err := filepath.Glob(filepath.Join(root, "config", "samples", "auth", "*.yaml"))
-	if err != nil || len(files) != 6 {
-		t.Fatalf("%d samples, error %v; want one for each of the 6 kinds", len(files), err)
+	if err != nil || len(files) != 7 {
+		t.Fatalf("%d samples, error %v; want one for each of the 6 kinds, and one of a verified card", len(files), err)
 	}
 	s := cluster.Space(t)
 	for _, file := range files {
