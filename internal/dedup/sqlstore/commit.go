@@ -112,7 +112,7 @@ func (c *commits) sync(full bool) error {
 // itself: then its writes may be there, and to run them again shows each what became of it. An insert
 // finds its own row, by its owner.
 func (c *commits) together(batch []*write) error {
-	ctx := context.Background() // as BusyTimeout bounds it
+	ctx := context.Background() // no caller can end it, and the busy timeout bounds its wait
 	tx, err := c.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
