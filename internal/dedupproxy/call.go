@@ -212,9 +212,14 @@ func either(a, b json.RawMessage) json.RawMessage {
 	return b
 }
 
-// decode reads the first value of a body, as agents do that read requests as a stream; a byte order mark is skipped.
+// decode reads the first value of a body, as agents do that read requests as a stream; a byte order mark is skipped. A body
+// that is one value, as nearly all are, needs no copy for that.
 func decode(body []byte, into any) error {
-	return json.NewDecoder(bytes.NewReader(unmarked(body))).Decode(into)
+	body = unmarked(body)
+	if json.Unmarshal(body, into) == nil {
+		return nil
+	}
+	return json.NewDecoder(bytes.NewReader(body)).Decode(into)
 }
 
 // decodes reports whether decode found what was wanted.

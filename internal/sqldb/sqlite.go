@@ -57,6 +57,8 @@ func openSQLite(ctx context.Context, path string, schema Schema) (*SQLite, error
 	if err := file.Close(); err != nil {
 		return nil, err
 	}
+	// What is not written then is the time of the file's last change. Where there is no fdatasync, fsync goes on.
+	_, _ = sqlite.Fdatasync(true)
 	d := &SQLite{}
 	if d.Writer, err = sqliteConnections(path, 1, "journal_mode(WAL)", "synchronous(FULL)"); err != nil {
 		return nil, err

@@ -8,15 +8,11 @@ import (
 	"database/sql"
 	"slices"
 	"sync"
-
-	"github.com/delegation-dev/delegation-operator/internal/sqldb"
 )
 
 const (
 	// maxBatch bounds the writes of one transaction, so that none waits long for the others.
 	maxBatch = 128
-	// batchTimeout bounds a transaction of several writes, none of whose callers can end it.
-	batchTimeout = 3 * sqldb.BusyTimeout
 )
 
 // commits makes one transaction of the writes that wait for the writer at the same time, since what takes
@@ -105,9 +101,7 @@ func (c *commits) sync(full bool) error {
 	if full {
 		pragma = "PRAGMA synchronous = FULL"
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), batchTimeout)
-	defer cancel()
-	if _, err := c.db.ExecContext(ctx, pragma); err != nil {
+	if _, err := c.db.ExecContext(context.Background(), pragma); err != nil {
 		return err
 	}
 	c.relaxed = !full
@@ -118,8 +112,7 @@ func (c *commits) sync(full bool) error {
 // itself: then its writes may be there, and to run them again shows each what became of it. An insert
 // finds its own row, by its owner.
 func (c *commits) together(batch []*write) error {
-	ctx, cancel := context.WithTimeout(context.Background(), batchTimeout)
-	defer cancel()
+	ctx := context.Background() // no caller can end it, and the busy timeout bounds its wait
 	tx, err := c.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
