@@ -35,6 +35,8 @@ var (
 	errBatch = errors.New("JSON-RPC batches are not served: send each call in a request of its own")
 	// errNotJSON says that a request to a path of sends carries no JSON object.
 	errNotJSON = errors.New("the request is not a JSON object")
+	// errTwice says that readers don't agree on what the request says: some would find a send in it and others none.
+	errTwice = errors.New("a member of the request occurs twice, or in two spellings: give each once, under the specification's name")
 )
 
 // call is a request that sends a message, in either binding.
@@ -68,7 +70,7 @@ type message struct {
 }
 
 // readCall recognises a send. It returns nil for every other request, and for a message without a usable messageId,
-// which the agent refuses. It returns errBatch and errNotJSON for requests that must not go through unread.
+// which the agent refuses. It returns errBatch, errNotJSON and errTwice for requests that must not go through unread.
 func readCall(r *http.Request, body []byte) (*call, error) {
 	if r.Method != http.MethodPost {
 		return nil, nil
@@ -106,6 +108,9 @@ func readRPC(body []byte) (*call, error) {
 	}
 	if !decodes(body, &envelope) {
 		return nil, nil // no agent can read it
+	}
+	if twice(body, "method", "params") {
+		return nil, errTwice
 	}
 	method := text(envelope.Method)
 	if method != methodSend && method != methodStream {
@@ -169,8 +174,14 @@ func (c *call) read(params []byte) (*call, error) {
 		}
 		return nil, errNotJSON
 	}
+	if twice(params, "message") {
+		return nil, errTwice
+	}
 	if first(req.Message) != '{' || !decodes(req.Message, &msg) {
 		return nil, nil
+	}
+	if twice(req.Message, "messageId", "taskId", "contextId", "referenceTaskIds", "parts") {
+		return nil, errTwice
 	}
 	c.tenant = text(req.Tenant)
 	c.historyLength = either(req.Configuration.HistoryLength, req.Configuration.HistoryLength2)
@@ -210,6 +221,32 @@ func either(a, b json.RawMessage) json.RawMessage {
 		return a
 	}
 	return b
+}
+
+// twice reports whether an object has one of the members more than once. Go's readers take names in any case, and those of
+// other languages as they are.
+func twice(body []byte, names ...string) bool {
+	decoder := json.NewDecoder(bytes.NewReader(unmarked(body)))
+	if open, err := decoder.Token(); err != nil || open != json.Delim('{') {
+		return false
+	}
+	seen := map[string]bool{}
+	for decoder.More() {
+		name, err := decoder.Token()
+		var value json.RawMessage
+		if err != nil || decoder.Decode(&value) != nil {
+			return false
+		}
+		for _, n := range names {
+			if strings.EqualFold(name.(string), n) { // the decoder lets nothing else be a name
+				if seen[n] {
+					return true
+				}
+				seen[n] = true
+			}
+		}
+	}
+	return false
 }
 
 // decode reads the first value of a body, as agents do that read requests as a stream; a byte order mark is skipped.

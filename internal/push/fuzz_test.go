@@ -34,6 +34,9 @@ func FuzzPush(f *testing.F) {
 	}
 	endless := push.NewLimits(push.Pace{PerSecond: 1e9, Burst: 1 << 30}, push.Pace{PerSecond: 1e9, Burst: 1 << 30}, time.Now)
 	f.Fuzz(func(t *testing.T, body []byte, wrong string) {
+		if len(body) > push.MaxBody {
+			return
+		}
 		store, err := seen.NewMemory(plenty, time.Hour, time.Now)
 		if err != nil {
 			t.Fatal(err)
