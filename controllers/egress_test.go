@@ -134,3 +134,16 @@ func TestClientsConnectByThePolicy(t *testing.T) {
 		})
 	}
 }
+
+// A name may lead to a denied address after its RemoteAgent was read. The first attempt that meets it has it read anew.
+func TestADeniedAttemptIsNewsOfItsAgent(t *testing.T) {
+	r := &RemoteAgentReconciler{Agents: &Agents{}}
+	d := &v1alpha1.Delegation{}
+	d.Namespace, d.Spec.AgentRef.Name = "books", "finance"
+	meta.SetStatusCondition(&d.Status.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionDelivered, Status: metav1.ConditionFalse, Reason: remote.ReasonEgressDenied,
+	})
+	if got := r.ofDelegation(t.Context(), d); len(got) != 1 || got[0].NamespacedName != d.AgentKey() {
+		t.Errorf("%v is read anew, want %s", got, d.AgentKey())
+	}
+}

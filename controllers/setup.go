@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/internal/credential"
+	"github.com/delegation-dev/delegation-operator/internal/remote"
 )
 
 // The indexes of the cache.
@@ -140,15 +142,18 @@ var finalizersChanged = predicate.Funcs{
 	},
 }
 
-// ofDelegation maps a Delegation to its RemoteAgent where that has to know: its message became several tasks, or the
-// RemoteAgent is to be deleted and waits for it.
+// ofDelegation maps a Delegation to its RemoteAgent where that has to know: its message became several tasks, the egress
+// policy denied the connection, so that its name leads elsewhere than when it was read, or the RemoteAgent is to be deleted
+// and waits for it.
 func (r *RemoteAgentReconciler) ofDelegation(ctx context.Context, o client.Object) []reconcile.Request {
 	d := o.(*v1alpha1.Delegation)
 	name := d.AgentKey()
 	if !r.Agents.worksIn(name.Namespace) {
 		return nil
 	}
-	if len(d.Status.Duplicates) == 0 {
+	delivered := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionDelivered)
+	denied := delivered != nil && delivered.Reason == remote.ReasonEgressDenied
+	if len(d.Status.Duplicates) == 0 && !denied {
 		ra := &v1alpha1.RemoteAgent{}
 		if err := r.Client.Get(ctx, name, ra, client.DisableReadYourWritesConsistency); err != nil || ra.DeletionTimestamp == nil {
 			return nil

@@ -140,7 +140,7 @@ func TestWithdrawnAllowance(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return v.Problem == nil && v.Shared
+		return v.Problem == nil && (v.Shared || d.UsesForeignAgent())
 	}
 	if own := delegationTo(owner, ""); !usable(own) {
 		t.Error("in the RemoteAgent's own namespace it is not of use, or not known to be shared")

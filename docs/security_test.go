@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// cited is a test as the table of threats names it: `TestName` (`package`).
-var cited = regexp.MustCompile("`(Test[A-Za-z0-9]+)` \\(`([a-z0-9/]+)`\\)")
+// cited is a test or a fuzz target as the table of threats names it: `TestName` (`package`).
+var cited = regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9]+)` \\(`([a-z0-9/]+)`\\)")
 
 // Each threat names a test, and each test that is named exists.
 func TestThreatsAreTried(t *testing.T) {
@@ -52,7 +52,7 @@ func declares(t *testing.T, pkg, test string) bool {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(string(text), "\nfunc "+test+"(t *testing.T)") {
+		if strings.Contains(string(text), "\nfunc "+test+"(t *testing.T)") || strings.Contains(string(text), "\nfunc "+test+"(f *testing.F)") {
 			return true
 		}
 	}

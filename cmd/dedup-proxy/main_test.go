@@ -5,17 +5,11 @@ package main
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"flag"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -25,6 +19,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/delegation-dev/delegation-operator/internal/testenv/pki"
 )
 
 const patience = 20 * time.Second
@@ -98,62 +94,15 @@ func TestStores(t *testing.T) {
 	}
 }
 
-// authority signs certificates.
-type authority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	dir  string
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	a := &authority{dir: t.TempDir()}
-	a.cert, a.key = a.sign(t, "ca", &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ca"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	})
-	return a
-}
-
-// sign writes NAME.crt and NAME.key.
-func (a *authority) sign(t *testing.T, name string, c *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
-	t.Helper()
-	c.NotBefore, c.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	parent, signer := a.cert, a.key
-	if parent == nil {
-		parent, signer = c, key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, c, parent, &key.PublicKey, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for file, block := range map[string]*pem.Block{".crt": {Type: "CERTIFICATE", Bytes: der}, ".key": {Type: "EC PRIVATE KEY", Bytes: plain}} {
-		if err := os.WriteFile(a.file(name+file), pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return cert, key
-}
-
-func (a *authority) file(name string) string { return filepath.Join(a.dir, name) }
-
 // The command serves TLS, wants a client's certificate, says what it counted, and ends in order.
 func TestServe(t *testing.T) {
-	a := newAuthority(t)
-	a.sign(t, "server", &x509.Certificate{SerialNumber: big.NewInt(2), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
-	spiffe := &url.URL{Scheme: "spiffe", Host: "example.com", Path: "/orchestrator"}
-	a.sign(t, "client", &x509.Certificate{SerialNumber: big.NewInt(3), URIs: []*url.URL{spiffe}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	authority, dir := pki.New(t, "ca"), t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	authority.Write(t, dir, "ca")
+	authority.Issue(t, "127.0.0.1").Write(t, dir, "server")
+	caller := authority.Issue(t, "orchestrator", func(c *x509.Certificate) {
+		c.URIs = []*url.URL{{Scheme: "spiffe", Host: "example.com", Path: "/orchestrator"}}
+	})
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":{"message":{"messageId":"r-1"}}}`)
@@ -162,12 +111,12 @@ func TestServe(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	address, admin := filepath.Join(a.dir, "address"), free(t)
+	address, admin := file("address"), free(t)
 	done := make(chan error, 1)
 	go func() {
 		done <- run(ctx, []string{
-			"--listen=127.0.0.1:0", "--address-file", address, "--upstream", agent.URL, "--store", "sqlite:" + a.file("m.db"),
-			"--principal=mtls", "--client-ca", a.file("ca.crt"), "--tls-cert", a.file("server.crt"), "--tls-key", a.file("server.key"),
+			"--listen=127.0.0.1:0", "--address-file", address, "--upstream", agent.URL, "--store", "sqlite:" + file("m.db"),
+			"--principal=mtls", "--client-ca", file("ca.crt"), "--tls-cert", file("server.crt"), "--tls-key", file("server.key"),
 			"--metrics-bind-address", admin, "--health-probe-bind-address", admin,
 		}, io.Discard)
 	}()
@@ -176,7 +125,7 @@ func TestServe(t *testing.T) {
 		t.Fatalf("listens on %s", base)
 	}
 	send := `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m-1","parts":[{"text":"x"}]}}}`
-	known, stranger := a.client(t, true), a.client(t, false)
+	known, stranger := client(t, authority, caller.TLS), client(t, authority)
 	for range 2 {
 		resp, err := known.Post(base+"/a2a", "application/json", strings.NewReader(send))
 		if err != nil {
@@ -207,19 +156,9 @@ func TestServe(t *testing.T) {
 	}
 }
 
-func (a *authority) client(t *testing.T, known bool) *http.Client {
+func client(t *testing.T, authority *pki.Authority, own ...tls.Certificate) *http.Client {
 	t.Helper()
-	pool := x509.NewCertPool()
-	pool.AddCert(a.cert)
-	conf := &tls.Config{RootCAs: pool}
-	if known {
-		pair, err := tls.LoadX509KeyPair(a.file("client.crt"), a.file("client.key"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		conf.Certificates = []tls.Certificate{pair}
-	}
-	transport := &http.Transport{TLSClientConfig: conf, ForceAttemptHTTP2: true}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Pool(), Certificates: own}, ForceAttemptHTTP2: true}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport, Timeout: patience}
 }

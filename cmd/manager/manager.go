@@ -46,8 +46,10 @@ type options struct {
 	probes               string
 	workers              int
 	maxStreams           int
-	push                 pushOptions
-	egress               egressOptions
+
+	maxInFlightPerNamespace int
+	push                    pushOptions
+	egress                  egressOptions
 }
 
 func (o *options) bind(f *flag.FlagSet) {
@@ -59,6 +61,7 @@ func (o *options) bind(f *flag.FlagSet) {
 	o.push.bind(f)
 	o.egress.bind(f)
 	f.IntVar(&o.workers, "workers", 8, "Delegations that are decided on at once. Calls to agents don't count: couriers make them.")
+	f.IntVar(&o.maxInFlightPerNamespace, "max-in-flight-per-namespace", 0, "Calls for the Delegations of one namespace that are out at once, to all agents; 0 for no limit but the agents'.")
 	f.IntVar(&o.maxStreams, "max-streams", follow.DefaultMaxStreams, "Streams of task updates that are open at once, to all agents; 0 for none. Tasks beyond are polled.")
 }
 
@@ -130,6 +133,7 @@ func register(mgr manager.Manager, o *options, pushing *pushing, policy *egress.
 	wall := clock.RealClock{}
 	wake := controllers.NewWake()
 	pool := courier.NewPool()
+	pool.LimitTenants(o.maxInFlightPerNamespace)
 	couriers := courier.New(pool, wall, wake.Add)
 	follower := follow.New(pool, wall, couriers.Deliver, follow.WithMaxStreams(o.maxStreams))
 	// Past the cache, so that no Secret is held in it; tokens and reviews are no objects.

@@ -260,6 +260,7 @@ func FuzzVerify(f *testing.F) {
 	f.Add([]byte(plain))
 	f.Add([]byte(`{"signatures":[{"protected":"eyJhbGciOiJub25lIn0","signature":"AA"}]}`))
 	f.Add([]byte(`{"signatures":[null,7,{"protected":7}],"skills":[null,{"tags":null}],"capabilities":7}`))
+	f.Add([]byte(`{"signatures":` + strings.Repeat(`[{"":`, 1<<16)))
 	f.Fuzz(func(t *testing.T, document []byte) {
 		got, err := cardsign.Verify(document, trusted)
 		if err == nil && string(got.Payload) != string(signed) {

@@ -63,3 +63,29 @@ func TestTenantsTakeTurns(t *testing.T) {
 		})
 	}
 }
+
+// A tenant that is at its limit waits, whatever the agent; the others do not wait for it.
+func TestCallsOfATenant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, l := courier.NewPool(), newLog()
+		p.LimitTenants(1)
+		limits := courier.Limits{InFlight: 8, PerSecond: 1000}
+		p.RunFor("a", finance, limits, l.lasting("a1", 2*time.Second))
+		p.RunFor("a", finance, limits, l.lasting("a2", time.Second))
+		p.RunFor("a", "another", limits, l.lasting("a3", time.Second))
+		synctest.Wait()
+		wantNames(t, l, "a1")
+		p.RunFor("b", finance, limits, l.lasting("b1", time.Second))
+		synctest.Wait()
+		wantNames(t, l, "a1", "b1")
+		p.Run(finance, limits, l.lasting("all", time.Second))
+		p.Run(finance, limits, l.lasting("all", time.Second))
+		synctest.Wait()
+		wantNames(t, l, "a1", "b1", "all", "all")
+		time.Sleep(time.Minute)
+		if got := l.names(); len(got) != 6 {
+			t.Errorf("%v have run, and not all 6", got)
+		}
+		ended(t, p)
+	})
+}

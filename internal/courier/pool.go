@@ -36,6 +36,9 @@ type Pool struct {
 	shut, stop context.CancelFunc
 	agents     map[types.UID]*lane
 	busy       sync.WaitGroup
+	// perTenant is how many calls of one tenant may be out at once, to all agents; 0 for any number. out counts them.
+	perTenant int
+	out       map[string]int
 }
 
 // lane is the queue of one agent. It outlives its work, since pace knows how much began lately.
@@ -51,11 +54,15 @@ type lane struct {
 
 // NewPool returns a pool that accepts work at once.
 func NewPool() *Pool {
-	p := &Pool{agents: map[types.UID]*lane{}}
+	p := &Pool{agents: map[types.UID]*lane{}, out: map[string]int{}}
 	p.base, p.stop = context.WithCancel(context.Background())
 	p.open, p.shut = context.WithCancel(p.base)
 	return p
 }
+
+// LimitTenants bounds how many calls of one tenant may be out at once, to all agents; 0 for any number. It is to be called
+// before there is work. Calls for all tenants are not counted.
+func (p *Pool) LimitTenants(n int) { p.perTenant = n }
 
 // Run queues work that is for all tenants of an agent, as RunFor does.
 func (p *Pool) Run(agent types.UID, limits Limits, work func(context.Context)) bool {
@@ -108,17 +115,26 @@ func (p *Pool) lane(agent types.UID, limits Limits) *lane {
 	return l
 }
 
-// start begins as much waiting work as the limit allows. The caller holds the lock.
+// start begins as much waiting work as the limits allow. The caller holds the lock.
 func (p *Pool) start(l *lane) {
-	for l.running < max(l.limits.InFlight, 1) && !l.waiting.empty() {
-		work := l.waiting.pop()
+	for l.running < max(l.limits.InFlight, 1) {
+		tenant, work, ok := l.waiting.pop(p.may)
+		if !ok {
+			return
+		}
 		l.running++
+		p.out[tenant]++
 		p.busy.Add(1)
-		go p.carry(l, work)
+		go p.carry(l, tenant, work)
 	}
 }
 
-func (p *Pool) carry(l *lane, work func(context.Context)) {
+// may reports whether another call of a tenant may go out. The caller holds the lock.
+func (p *Pool) may(tenant string) bool {
+	return p.perTenant <= 0 || tenant == "" || p.out[tenant] < p.perTenant
+}
+
+func (p *Pool) carry(l *lane, tenant string, work func(context.Context)) {
 	defer p.busy.Done()
 	// The wait fails only when Drain has begun: what still waits for its turn has not left either.
 	if l.pace.Wait(p.open) == nil {
@@ -127,7 +143,18 @@ func (p *Pool) carry(l *lane, work func(context.Context)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l.running--
+	held := !p.may(tenant)
+	if p.out[tenant]--; p.out[tenant] == 0 {
+		delete(p.out, tenant)
+	}
 	p.start(l)
+	if held {
+		// What the tenant has for other agents may have waited for this. Maps are walked in an order of their own each time,
+		// so that no agent is always the last.
+		for _, other := range p.agents {
+			p.start(other)
+		}
+	}
 	p.tidy(l)
 }
 

@@ -3,7 +3,10 @@
 
 package courier
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // queue is the work that waits for one agent. Tenants take turns, and each one's work is first come, first served: who
 // queues much waits for it, and nobody else does.
@@ -25,12 +28,21 @@ func (q *queue) push(tenant string, work func(context.Context)) {
 	q.waiting[tenant] = append(q.waiting[tenant], work)
 }
 
-// pop takes the work whose turn it is out of a queue that is not empty.
-func (q *queue) pop() func(context.Context) {
-	tenant := q.turns[0]
-	q.turns = q.turns[1:]
+// pop takes the work whose turn it is, of the tenants that may have another call out. Those that may not keep their place
+// among the turns.
+func (q *queue) pop(may func(tenant string) bool) (tenant string, work func(context.Context), ok bool) {
+	i := slices.IndexFunc(q.turns, may)
+	if i < 0 {
+		return "", nil, false
+	}
+	tenant = q.turns[i]
+	if i == 0 {
+		q.turns = q.turns[1:]
+	} else {
+		q.turns = slices.Delete(q.turns, i, i+1)
+	}
 	of := q.waiting[tenant]
-	work := of[0]
+	work = of[0]
 	of[0] = nil
 	if of = of[1:]; len(of) > 0 {
 		q.waiting[tenant] = of
@@ -42,5 +54,5 @@ func (q *queue) pop() func(context.Context) {
 		// What is left of the slice and the map would keep as much memory as the longest queue took.
 		*q = queue{}
 	}
-	return work
+	return tenant, work, true
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/internal/credential"
+	"github.com/delegation-dev/delegation-operator/internal/testenv/pki"
 )
 
 // secured is a RemoteAgent with this TLS and no other credentials.
@@ -21,9 +22,10 @@ func secured(conf v1alpha1.TLS) *v1alpha1.RemoteAgent {
 }
 
 func TestTLS(t *testing.T) {
-	ca := newAuthority(t, "agents")
-	certificate, private := ca.issue(t, "operator")
-	_, foreign := ca.issue(t, "another")
+	ca := pki.New(t, "agents")
+	operator := ca.Issue(t, "operator")
+	certificate, private := operator.Certificate, operator.Key
+	foreign := ca.Issue(t, "another").Key
 	ofSecret := v1alpha1.TLS{CASecretRef: &v1alpha1.KeyReference{Name: "ca", Key: "ca.crt"}}
 	ofConfigMap := v1alpha1.TLS{CAConfigMapRef: &v1alpha1.KeyReference{Name: "ca", Key: "ca.crt"}}
 	own := v1alpha1.TLS{ClientCertSecretRef: &v1alpha1.SecretReference{Name: "own"}, ServerName: "finance.example.com"}
@@ -37,15 +39,15 @@ func TestTLS(t *testing.T) {
 		object client.Object
 		err    error
 	}{
-		{"authorities in a Secret", ofSecret, bundle(ca.bundle), nil},
-		{"authorities in a ConfigMap", ofConfigMap, configMap("ca", map[string]string{"ca.crt": ca.bundle}), nil},
-		{"several, with comments", ofSecret, bundle("# agents\n" + ca.bundle + "# old\n" + newAuthority(t, "old").bundle + "\n"), nil},
+		{"authorities in a Secret", ofSecret, bundle(ca.Certificate), nil},
+		{"authorities in a ConfigMap", ofConfigMap, configMap("ca", map[string]string{"ca.crt": ca.Certificate}), nil},
+		{"several, with comments", ofSecret, bundle("# agents\n" + ca.Certificate + "# old\n" + pki.New(t, "old").Certificate + "\n"), nil},
 		{"no certificate", ofSecret, bundle("none"), credential.ErrAuthoritiesInvalid},
-		{"one of two is cut off", ofSecret, bundle(ca.bundle + ca.bundle[:len(ca.bundle)/2]), credential.ErrAuthoritiesInvalid},
-		{"one of two is damaged", ofSecret, bundle(ca.bundle + encode("CERTIFICATE", []byte("damaged"))), credential.ErrAuthoritiesInvalid},
+		{"one of two is cut off", ofSecret, bundle(ca.Certificate + ca.Certificate[:len(ca.Certificate)/2]), credential.ErrAuthoritiesInvalid},
+		{"one of two is damaged", ofSecret, bundle(ca.Certificate + "-----BEGIN CERTIFICATE-----\nZGFtYWdlZA==\n-----END CERTIFICATE-----\n"), credential.ErrAuthoritiesInvalid},
 		{"a private key in place of a certificate", ofSecret, bundle(private), credential.ErrAuthoritiesInvalid},
 		{"no key", ofSecret, secret("books", "ca", nil), credential.ErrKeyNotFound},
-		{"no ConfigMap", ofConfigMap, bundle(ca.bundle), credential.ErrNotFound},
+		{"no ConfigMap", ofConfigMap, bundle(ca.Certificate), credential.ErrNotFound},
 		{"a certificate", own, pair(certificate, private), nil},
 		{"a certificate of another key", own, pair(certificate, foreign), credential.ErrCertificateInvalid},
 		{"the two exchanged", own, pair(private, certificate), credential.ErrCertificateInvalid},

@@ -4,7 +4,6 @@
 package dedupproxy
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -35,6 +34,8 @@ var (
 	errBatch = errors.New("JSON-RPC batches are not served: send each call in a request of its own")
 	// errNotJSON says that a request to a path of sends carries no JSON object.
 	errNotJSON = errors.New("the request is not a JSON object")
+	// errTwice says that readers don't agree on what the request says: some would find a send in it and others none.
+	errTwice = errors.New("a member of the request occurs twice, or in two spellings: give each once, under the specification's name")
 )
 
 // call is a request that sends a message, in either binding.
@@ -68,7 +69,7 @@ type message struct {
 }
 
 // readCall recognises a send. It returns nil for every other request, and for a message without a usable messageId,
-// which the agent refuses. It returns errBatch and errNotJSON for requests that must not go through unread.
+// which the agent refuses. It returns errBatch, errNotJSON and errTwice for requests that must not go through unread.
 func readCall(r *http.Request, body []byte) (*call, error) {
 	if r.Method != http.MethodPost {
 		return nil, nil
@@ -106,6 +107,9 @@ func readRPC(body []byte) (*call, error) {
 	}
 	if !decodes(body, &envelope) {
 		return nil, nil // no agent can read it
+	}
+	if twice(body, "method", "params") {
+		return nil, errTwice
 	}
 	method := text(envelope.Method)
 	if method != methodSend && method != methodStream {
@@ -169,8 +173,14 @@ func (c *call) read(params []byte) (*call, error) {
 		}
 		return nil, errNotJSON
 	}
+	if twice(params, "message") {
+		return nil, errTwice
+	}
 	if first(req.Message) != '{' || !decodes(req.Message, &msg) {
 		return nil, nil
+	}
+	if twice(req.Message, "messageId", "taskId", "contextId", "referenceTaskIds", "parts") {
+		return nil, errTwice
 	}
 	c.tenant = text(req.Tenant)
 	c.historyLength = either(req.Configuration.HistoryLength, req.Configuration.HistoryLength2)
@@ -210,40 +220,4 @@ func either(a, b json.RawMessage) json.RawMessage {
 		return a
 	}
 	return b
-}
-
-// decode reads the first value of a body, as agents do that read requests as a stream; a byte order mark is skipped. A body
-// that is one value, as nearly all are, needs no copy for that.
-func decode(body []byte, into any) error {
-	body = unmarked(body)
-	if json.Unmarshal(body, into) == nil {
-		return nil
-	}
-	return json.NewDecoder(bytes.NewReader(body)).Decode(into)
-}
-
-// decodes reports whether decode found what was wanted.
-func decodes(body []byte, into any) bool { return decode(body, into) == nil }
-
-// first is the first byte of a body that is no white space; 0 for an empty one.
-func first(body []byte) byte {
-	body = bytes.TrimLeft(unmarked(body), " \t\r\n")
-	if len(body) == 0 {
-		return 0
-	}
-	return body[0]
-}
-
-func unmarked(body []byte) []byte { return bytes.TrimPrefix(body, []byte("\xEF\xBB\xBF")) }
-
-// text is the string in raw; empty where there is none.
-func text(raw json.RawMessage) string {
-	if first(raw) != '"' {
-		return ""
-	}
-	var s string
-	if json.Unmarshal(raw, &s) != nil {
-		return ""
-	}
-	return s
 }

@@ -24,6 +24,21 @@ func policy(t *testing.T, c egress.Config) *egress.Policy {
 
 func lists(s string) []string { return strings.Fields(s) }
 
+// holds requires of a policy which hosts it allows and denies.
+func holds(t *testing.T, p *egress.Policy, allowed, denied string) {
+	t.Helper()
+	for _, host := range strings.Fields(allowed) {
+		if err := p.Check(t.Context(), host); err != nil {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+	for _, host := range strings.Fields(denied) {
+		if err := p.Check(t.Context(), host); !errors.Is(err, egress.ErrDenied) {
+			t.Errorf("%s is not denied: %v", host, err)
+		}
+	}
+}
+
 // What holds without a flag. A host is an address here, in one of its spellings, and needs no DNS.
 func TestDefaults(t *testing.T) {
 	for _, c := range []struct {
@@ -47,17 +62,7 @@ func TestDefaults(t *testing.T) {
 			"0251.254.169.254 169.254.169.254. 0x"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var p *egress.Policy
-			for _, host := range strings.Fields(c.allowed) {
-				if err := p.Check(t.Context(), host); err != nil {
-					t.Errorf("%s: %v", host, err)
-				}
-			}
-			for _, host := range strings.Fields(c.denied) {
-				if err := p.Check(t.Context(), host); !errors.Is(err, egress.ErrDenied) {
-					t.Errorf("%s is not denied: %v", host, err)
-				}
-			}
+			holds(t, nil, c.allowed, c.denied)
 		})
 	}
 }
@@ -90,17 +95,7 @@ func TestEntries(t *testing.T) {
 		{"a denied name is denied also where its address is allowed", "10.1.0.0/16", "inside.example.com", "10.1.2.3", "inside.example.com"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := policy(t, egress.Config{Allow: lists(c.allow), Deny: lists(c.deny), Resolver: agents})
-			for _, host := range strings.Fields(c.allowed) {
-				if err := p.Check(t.Context(), host); err != nil {
-					t.Errorf("%s: %v", host, err)
-				}
-			}
-			for _, host := range strings.Fields(c.denied) {
-				if err := p.Check(t.Context(), host); !errors.Is(err, egress.ErrDenied) {
-					t.Errorf("%s is not denied: %v", host, err)
-				}
-			}
+			holds(t, policy(t, egress.Config{Allow: lists(c.allow), Deny: lists(c.deny), Resolver: agents}), c.allowed, c.denied)
 		})
 	}
 }

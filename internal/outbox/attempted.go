@@ -115,7 +115,7 @@ func (c *decision) recordSend(r *Result) Action {
 	case refuted && r.Outcome == Unauthorized:
 		s.delivered(metav1.ConditionFalse, ReasonAuthenticationFailed, "the agent does not accept the operator's credentials")
 		c.retryAt(s, r, firstAuthBackoff, maxAuthBackoff)
-		s.set(v1alpha1.PhasePending, ReasonAuthenticationFailed, wrongCredentials(r))
+		s.set(v1alpha1.PhasePending, ReasonAuthenticationFailed, c.wrongCredentials(r))
 	case refuted && r.Outcome == NotSent:
 		s.delivered(metav1.ConditionFalse, r.Reason, "the message did not reach the agent")
 		c.retryAt(s, r, firstBackoff, maxBackoff)
@@ -172,10 +172,6 @@ func (c *decision) ended(r *Result) bool {
 
 func (c *decision) refusal(r *Result) string {
 	return "the agent refused the message: " + r.Detail + "; create a new Delegation with what it asks for"
-}
-
-func wrongCredentials(r *Result) string {
-	return "the agent does not accept the operator's credentials (" + r.Reason + "): correct the Secret that the RemoteAgent names; it is used at once"
 }
 
 // certainty is Delivered for an attempt that failed: False where all before it failed too.

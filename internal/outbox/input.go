@@ -53,11 +53,14 @@ type Agent struct {
 	AttemptTimeout time.Duration
 	// Credentials is the version of the credentials in use; empty without any.
 	Credentials string
+	// Identity says where they are from.
+	Identity Identity
 	// NamesContexts says that the agent names the conversations, not the operator.
 	NamesContexts bool
 	// TakesWhileWorking says that a message may go to a task that is being worked on.
 	TakesWhileWorking bool
-	// Shared says that Delegations of several namespaces may go to the agent, as one caller.
+	// Shared says that Delegations of several namespaces may go to the agent, as one caller. That one from another namespace
+	// does shows in the Delegation.
 	Shared bool
 }
 

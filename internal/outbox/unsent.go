@@ -123,7 +123,7 @@ func (c *decision) unasked(r *Result, next time.Time) Action {
 	reason, message := ReasonAgentUnreachable, "the agent can't be asked whether it knows the message already ("+r.Reason+"); it is asked again at status.nextAttemptTime. "+
 		"Where it never can, set spec.contract.taskLookup.mode of the RemoteAgent to None"
 	if r.Outcome == Unauthorized {
-		reason, message = ReasonAuthenticationFailed, wrongCredentials(r)
+		reason, message = ReasonAuthenticationFailed, c.wrongCredentials(r)
 	}
 	s := c.draft()
 	s.LastError = r.Detail

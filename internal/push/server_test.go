@@ -5,25 +5,21 @@ package push_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"io"
 	"math/big"
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
 
 	"github.com/delegation-dev/delegation-operator/internal/push"
+	"github.com/delegation-dev/delegation-operator/internal/testenv/pki"
 )
 
 const patience = 30 * time.Second
@@ -31,28 +27,7 @@ const patience = 30 * time.Second
 // certificate writes a certificate of a serial number, and its key, as a kubelet would replace them.
 func certificate(t *testing.T, dir string, serial int64) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	form := &x509.Certificate{SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"push.example.com"}}
-	cert, err := x509.CreateCertificate(rand.Reader, form, form, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, block := range map[string]*pem.Block{"tls.key": {Type: "PRIVATE KEY", Bytes: der}, "tls.crt": {Type: "CERTIFICATE", Bytes: cert}} {
-		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file+".new", pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(file+".new", file); err != nil {
-			t.Fatal(err)
-		}
-	}
+	pki.New(t, "push").Issue(t, "push.example.com", func(c *x509.Certificate) { c.SerialNumber = big.NewInt(serial) }).Write(t, dir, "tls")
 }
 
 // start runs a server until the test ends, and returns its address.

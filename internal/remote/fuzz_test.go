@@ -26,6 +26,9 @@ func FuzzAnswer(f *testing.F) {
 			f.Add(status, body, "application/json", "5")
 		}
 	}
+	for _, after := range []string{"-1", "99999999999999999999", "Thu, 01 Jan 1970 00:00:30 GMT", "Fri, 31 Dec 9999 23:59:59 GMT", "1e3", " 7 "} {
+		f.Add(503, ``, "text/html", after)
+	}
 	f.Fuzz(func(t *testing.T, status int, body, contentType, after string) {
 		header := http.Header{"Content-Type": {contentType}, "Retry-After": {after}}
 		ev := evidence{status: status, header: header, body: []byte(body), private: private{secrets: []string{"s3cr3t"}}}

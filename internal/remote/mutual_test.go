@@ -4,15 +4,9 @@
 package remote_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -21,40 +15,8 @@ import (
 
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
 	"github.com/delegation-dev/delegation-operator/internal/remote"
+	"github.com/delegation-dev/delegation-operator/internal/testenv/pki"
 )
-
-// issue returns a certificate of an authority; of itself, and as an authority, where that is nil.
-func issue(t *testing.T, name string, by *tls.Certificate) *tls.Certificate {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), BasicConstraintsValid: true, IsCA: by == nil,
-		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-	}
-	parent, signer := template, any(key)
-	if by != nil {
-		parent, signer = by.Leaf, by.PrivateKey
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaf, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
-}
-
-func pool(certificate *tls.Certificate) *x509.CertPool {
-	p := x509.NewCertPool()
-	p.AddCert(certificate.Leaf)
-	return p
-}
 
 // lingering reads on from what it has closed, so that its last word arrives: a reset could overtake it.
 type lingering struct{ net.Listener }
@@ -81,7 +43,7 @@ func (c lingeringConn) Close() error {
 }
 
 // mutual is an agent that wants a certificate of the authority from its callers.
-func mutual(t *testing.T, authority *tls.Certificate, version uint16, http2 bool) *agent {
+func mutual(t *testing.T, authority *pki.Authority, version uint16, http2 bool) *agent {
 	t.Helper()
 	a := newAgent(t)
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -94,7 +56,7 @@ func mutual(t *testing.T, authority *tls.Certificate, version uint16, http2 bool
 	s.EnableHTTP2 = http2
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.TLS = &tls.Config{
-		Certificates: []tls.Certificate{*issue(t, "finance.example.com", authority)}, ClientCAs: pool(authority),
+		Certificates: []tls.Certificate{authority.Issue(t, "finance.example.com").TLS}, ClientCAs: authority.Pool(),
 		ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: version, MaxVersion: version,
 	}
 	s.Listener = lingering{s.Listener}
@@ -106,30 +68,28 @@ func mutual(t *testing.T, authority *tls.Certificate, version uint16, http2 bool
 
 // A server that does not take the operator's certificate has not read the message, whenever it says so.
 func TestMutualTLS(t *testing.T) {
-	authority, stranger := issue(t, "agents", nil), issue(t, "others", nil)
+	authority, stranger := pki.New(t, "agents"), pki.New(t, "others")
+	client := func(by *pki.Authority) []tls.Certificate { return []tls.Certificate{by.Issue(t, "operator").TLS} }
 	cases := []struct {
 		name    string
-		client  *tls.Certificate
-		trusted *tls.Certificate
+		client  []tls.Certificate
+		trusted *pki.Authority
 		server  string
 		outcome outbox.Outcome
 		reason  string
 	}{
-		{"both trust each other", issue(t, "operator", authority), authority, "finance.example.com", outbox.Accepted, ""},
+		{"both trust each other", client(authority), authority, "finance.example.com", outbox.Accepted, ""},
 		{"no certificate", nil, authority, "finance.example.com", outbox.NotSent, remote.ReasonTLSFailed},
-		{"a certificate of others", issue(t, "operator", stranger), authority, "finance.example.com", outbox.NotSent, remote.ReasonTLSFailed},
-		{"an agent of others", issue(t, "operator", authority), stranger, "finance.example.com", outbox.NotSent, remote.ReasonTLSFailed},
-		{"an agent of another name", issue(t, "operator", authority), authority, "other.example.com", outbox.NotSent, remote.ReasonTLSFailed},
+		{"a certificate of others", client(stranger), authority, "finance.example.com", outbox.NotSent, remote.ReasonTLSFailed},
+		{"an agent of others", client(authority), stranger, "finance.example.com", outbox.NotSent, remote.ReasonTLSFailed},
+		{"an agent of another name", client(authority), authority, "other.example.com", outbox.NotSent, remote.ReasonTLSFailed},
 	}
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		for _, http2 := range []bool{false, true} {
 			for _, c := range cases {
 				t.Run(c.name+", "+tls.VersionName(version)+map[bool]string{true: ", HTTP/2"}[http2], func(t *testing.T) {
 					a := mutual(t, authority, version, http2)
-					conf := &tls.Config{RootCAs: pool(c.trusted), ServerName: c.server, MinVersion: tls.VersionTLS12}
-					if c.client != nil {
-						conf.Certificates = []tls.Certificate{*c.client}
-					}
+					conf := &tls.Config{RootCAs: c.trusted.Pool(), Certificates: c.client, ServerName: c.server, MinVersion: tls.VersionTLS12}
 					ex := connect(t, a, func(c *remote.Config) { c.TLS = conf }).Send(t.Context(), token(t), message())
 					// A connection that ended before the message began is lost, whatever the server had against it.
 					early := ex.Outcome == outbox.NotSent && ex.Reason == remote.ReasonConnectionLost && version == tls.VersionTLS13
@@ -144,7 +104,7 @@ func TestMutualTLS(t *testing.T) {
 
 // A client that is closed while a call is out keeps no connection for a certificate that was replaced.
 func TestClosedConnections(t *testing.T) {
-	authority := issue(t, "agents", nil)
+	authority := pki.New(t, "agents")
 	closed := make(chan struct{})
 	a := newAgent(t)
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -162,11 +122,11 @@ func TestClosedConnections(t *testing.T) {
 			close(gone)
 		}
 	}
-	s.TLS = &tls.Config{Certificates: []tls.Certificate{*issue(t, "finance.example.com", authority)}, MinVersion: tls.VersionTLS12}
+	s.TLS = &tls.Config{Certificates: []tls.Certificate{authority.Issue(t, "finance.example.com").TLS}, MinVersion: tls.VersionTLS12}
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	a.url = s.URL
-	conf := &tls.Config{RootCAs: pool(authority), ServerName: "finance.example.com", MinVersion: tls.VersionTLS12}
+	conf := &tls.Config{RootCAs: authority.Pool(), ServerName: "finance.example.com", MinVersion: tls.VersionTLS12}
 	client := connect(t, a, func(c *remote.Config) { c.TLS = conf })
 	go func() {
 		<-a.reached

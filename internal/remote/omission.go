@@ -76,6 +76,10 @@ func (v *value) take(b []byte) {
 	case v.dropped:
 	case v.over != nil:
 		v.over.write(b)
+		if v.head != nil {
+			// What is shown must not depend on the pieces that a text came in.
+			v.head = append(v.head, b[:min(len(b), longestHead-len(v.head))]...)
+		}
 	case len(s.out)-v.start+len(b) <= v.limit:
 		s.out = append(s.out, b...)
 	default:

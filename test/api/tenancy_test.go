@@ -7,6 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -66,4 +70,32 @@ func TestAllowedNamespaces(t *testing.T) {
 		{name: "labels that are not used", manifest: allow(part("from", "All", "selector", selector)), field: field},
 		{name: "labels alone", manifest: allow(part("selector", selector)), field: field},
 	})
+}
+
+// docs/tenancy.md: a quota bounds how many Delegations a namespace has. No controller runs that would fill in its status.
+func TestQuota(t *testing.T) {
+	s := cluster.Space(t)
+	const counted = corev1.ResourceName("count/delegations.a2a.delegation.dev")
+	hard := corev1.ResourceList{counted: resource.MustParse("2")}
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "delegations"}, Spec: corev1.ResourceQuotaSpec{Hard: hard},
+	}
+	if err := s.Client.Create(t.Context(), quota); err != nil {
+		t.Fatal(err)
+	}
+	quota.Status = corev1.ResourceQuotaStatus{Hard: hard, Used: corev1.ResourceList{counted: resource.MustParse("0")}}
+	if err := s.Client.Status().Update(t.Context(), quota); err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n <= 3; n++ {
+		d := delegation(set(string(rune('a'+n)), "metadata", "name"))
+		d.SetNamespace(s.Namespace)
+		err := s.Client.Create(t.Context(), d)
+		switch {
+		case n <= 2 && err != nil:
+			t.Fatalf("Delegation %d of 2: %v", n, err)
+		case n == 3 && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "exceeded quota")):
+			t.Errorf("a third Delegation: %v; want that it exceeds the quota", err)
+		}
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/go-logr/logr"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/internal/testenv"
@@ -54,6 +56,8 @@ func NewCluster(config *rest.Config) *Cluster { return NewClusterWith(config, In
 // NewClusterWith returns the cluster of an administrator's config. The manifests, a kustomization given from the root of the
 // repository, are applied when the first test uses it.
 func NewClusterWith(config *rest.Config, manifests string) *Cluster {
+	// The library complains of a program that says nothing about its log.
+	log.SetLogger(logr.Discard())
 	config = rest.CopyConfig(config)
 	// Tests look often; a limit in the client would delay what they see.
 	config.QPS = -1

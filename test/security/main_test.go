@@ -10,10 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/delegation-dev/delegation-operator/internal/testenv"
 	"github.com/delegation-dev/delegation-operator/test/harness"
@@ -26,7 +24,6 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	log.SetLogger(logr.Discard())
 	os.Exit(testenv.Run(m, func(config *rest.Config) {
 		admin, cluster = config, harness.NewClusterWith(config, "config/default")
 	}))
