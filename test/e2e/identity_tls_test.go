@@ -95,7 +95,7 @@ func (i *issuer) replace(secret string) {
 	i.secret, i.good = secret, ""
 }
 
-func update(t *testing.T, s *harness.Space, secret *corev1.Secret, data map[string]string) {
+func changeSecret(t *testing.T, s *harness.Space, secret *corev1.Secret, data map[string]string) {
 	t.Helper()
 	secret.StringData = data
 	if err := s.Client.Update(t.Context(), secret); err != nil {
@@ -125,7 +125,7 @@ func TestOAuth2OverTLS(t *testing.T) {
 	tokens.replace("second")
 	s.Create(s.Reconciliation("after").MessageID("m-2").Build())
 	s.AwaitReason("after", "CredentialsUnavailable")
-	update(t, s, secret, map[string]string{"secret": "second"})
+	changeSecret(t, s, secret, map[string]string{"secret": "second"})
 	s.AwaitPhase("after", v1alpha1.PhaseCompleted)
 	agent.Require("m-2", 1, 1)
 }
@@ -167,7 +167,7 @@ func TestMutualTLS(t *testing.T) {
 	s.Create(s.Reconciliation("after").MessageID("m-2").Build())
 	s.Await("after", "an attempt that failed", func(d *v1alpha1.Delegation) bool { return d.Status.LastError != "" })
 	agent.Require("m-2", 0, 0)
-	update(t, s, secret, certificate(next))
+	changeSecret(t, s, secret, certificate(next))
 	s.AwaitPhase("after", v1alpha1.PhaseCompleted)
 	agent.Require("m-2", 1, 1)
 }
