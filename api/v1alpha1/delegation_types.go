@@ -29,7 +29,9 @@ type Delegation struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec. Its rules about changes are here and not at its type: the template of a DelegationSchedule may be edited.
+	// The rules about changes are here and not at the type: the template of a DelegationSchedule may be edited.
+
+	// Spec is the message and the agent it goes to.
 	//
 	// +kubebuilder:validation:XValidation:rule="self.agentRef == oldSelf.agentRef",message="agentRef is immutable: the message may be with that agent already; create a new Delegation for another agent",fieldPath=".agentRef"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.messageId) || (has(self.messageId) && self.messageId == oldSelf.messageId)",message="messageId is immutable once set: it names the message that may have been sent; create a new Delegation for a new message",fieldPath=".messageId"

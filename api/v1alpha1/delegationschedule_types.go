@@ -5,6 +5,7 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // DelegationSchedule makes a Delegation at each time of a cron schedule, as batch/v1 CronJob makes Jobs. The name and the
@@ -182,14 +183,12 @@ type DelegationScheduleStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// ActiveRun is a run that is not finished.
+// ActiveRun names a run that is not finished.
 type ActiveRun struct {
 	// Name of the Delegation.
 	Name string `json:"name"`
-	// Phase of the Delegation, when it was looked at last; absent before it has one.
-	//
-	// +optional
-	Phase Phase `json:"phase,omitempty"`
+	// UID of the Delegation.
+	UID types.UID `json:"uid"`
 }
 
 // DelegationScheduleList is a list of DelegationSchedules.
