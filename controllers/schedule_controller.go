@@ -193,7 +193,7 @@ func (r *ScheduleReconciler) overlooked(ctx context.Context, in *schedule.Input)
 func (r *ScheduleReconciler) meet(ctx context.Context, in *schedule.Input, run *v1alpha1.Delegation) error {
 	other := &v1alpha1.Delegation{}
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(run), other); err != nil {
-		return err
+		return client.IgnoreNotFound(err) // it went meanwhile: decided anew
 	}
 	if metav1.IsControlledBy(other, in.Schedule) {
 		in.Runs = append(in.Runs, other)
