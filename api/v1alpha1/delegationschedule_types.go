@@ -23,7 +23,7 @@ import (
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Agent",type=string,priority=1,JSONPath=`.spec.template.spec.agentRef.name`
 // +kubebuilder:printcolumn:name="Active",type=string,priority=1,JSONPath=`.status.active[*].name`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="the name must have at most 52 characters: the time is added to it for the name of each run",fieldPath=".metadata.name"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="the name must have at most 52 characters: the time is added to it for the name of each run"
 type DelegationSchedule struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
