@@ -6,6 +6,7 @@ package controllers
 import (
 	"context"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,6 +25,7 @@ func indexDelegations(mgr ctrl.Manager) error {
 		byContinues:    continuesName,
 		byRefines:      refinesNames,
 		byDuplicates:   duplicatesAgent,
+		byController:   controllerUID,
 		byUID:          func(d *v1alpha1.Delegation) []string { return []string{string(d.UID)} },
 	} {
 		err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Delegation{}, field, func(o client.Object) []string {
@@ -32,6 +34,13 @@ func indexDelegations(mgr ctrl.Manager) error {
 		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+func controllerUID(d *v1alpha1.Delegation) []string {
+	if c := metav1.GetControllerOf(d); c != nil {
+		return []string{string(c.UID)}
 	}
 	return nil
 }

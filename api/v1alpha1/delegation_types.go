@@ -29,6 +29,18 @@ type Delegation struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// The rules about changes are here and not at the type: the template of a DelegationSchedule may be edited.
+
+	// Spec is the message and the agent it goes to.
+	//
+	// +kubebuilder:validation:XValidation:rule="self.agentRef == oldSelf.agentRef",message="agentRef is immutable: the message may be with that agent already; create a new Delegation for another agent",fieldPath=".agentRef"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.messageId) || (has(self.messageId) && self.messageId == oldSelf.messageId)",message="messageId is immutable once set: it names the message that may have been sent; create a new Delegation for a new message",fieldPath=".messageId"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.contextId) || (has(self.contextId) && self.contextId == oldSelf.contextId)",message="contextId is immutable once set: it is part of the message that may have been sent; create a new Delegation for another conversation",fieldPath=".contextId"
+	// +kubebuilder:validation:XValidation:rule="self.message == oldSelf.message",message="a messageId names one body: create a new Delegation, with refines to follow up",fieldPath=".message"
+	// +kubebuilder:validation:XValidation:rule="has(self.acceptedOutputModes) == has(oldSelf.acceptedOutputModes) && (!has(self.acceptedOutputModes) || self.acceptedOutputModes == oldSelf.acceptedOutputModes)",message="acceptedOutputModes is immutable: it is part of the request that may have been sent; create a new Delegation",fieldPath=".acceptedOutputModes"
+	// +kubebuilder:validation:XValidation:rule="has(self.continues) == has(oldSelf.continues) && (!has(self.continues) || self.continues == oldSelf.continues)",message="continues is immutable: the answer may be with the agent already; create a new Delegation",fieldPath=".continues"
+	// +kubebuilder:validation:XValidation:rule="has(self.refines) == has(oldSelf.refines) && (!has(self.refines) || self.refines == oldSelf.refines)",message="refines is immutable: it is part of the message that may have been sent; create a new Delegation",fieldPath=".refines"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.cancel) || !oldSelf.cancel || (has(self.cancel) && self.cancel)",message="a cancel can't be taken back: the agent may have it already; create a new Delegation",fieldPath=".cancel"
 	Spec DelegationSpec `json:"spec"`
 	// +optional
 	Status DelegationStatus `json:"status,omitzero"`
@@ -36,15 +48,7 @@ type Delegation struct {
 
 // DelegationSpec is the message and the agent it goes to.
 //
-// +kubebuilder:validation:XValidation:rule="self.agentRef == oldSelf.agentRef",message="agentRef is immutable: the message may be with that agent already; create a new Delegation for another agent",fieldPath=".agentRef"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.messageId) || (has(self.messageId) && self.messageId == oldSelf.messageId)",message="messageId is immutable once set: it names the message that may have been sent; create a new Delegation for a new message",fieldPath=".messageId"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.contextId) || (has(self.contextId) && self.contextId == oldSelf.contextId)",message="contextId is immutable once set: it is part of the message that may have been sent; create a new Delegation for another conversation",fieldPath=".contextId"
-// +kubebuilder:validation:XValidation:rule="self.message == oldSelf.message",message="a messageId names one body: create a new Delegation, with refines to follow up",fieldPath=".message"
-// +kubebuilder:validation:XValidation:rule="has(self.acceptedOutputModes) == has(oldSelf.acceptedOutputModes) && (!has(self.acceptedOutputModes) || self.acceptedOutputModes == oldSelf.acceptedOutputModes)",message="acceptedOutputModes is immutable: it is part of the request that may have been sent; create a new Delegation",fieldPath=".acceptedOutputModes"
-// +kubebuilder:validation:XValidation:rule="has(self.continues) == has(oldSelf.continues) && (!has(self.continues) || self.continues == oldSelf.continues)",message="continues is immutable: the answer may be with the agent already; create a new Delegation",fieldPath=".continues"
-// +kubebuilder:validation:XValidation:rule="has(self.refines) == has(oldSelf.refines) && (!has(self.refines) || self.refines == oldSelf.refines)",message="refines is immutable: it is part of the message that may have been sent; create a new Delegation",fieldPath=".refines"
 // +kubebuilder:validation:XValidation:rule="!has(self.continues) || !has(self.refines)",message="continues answers a task that waits and refines follows up one that is done: set one of them"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.cancel) || !oldSelf.cancel || (has(self.cancel) && self.cancel)",message="a cancel can't be taken back: the agent may have it already; create a new Delegation",fieldPath=".cancel"
 type DelegationSpec struct {
 	// AgentRef names the RemoteAgent that the message goes to.
 	AgentRef AgentReference `json:"agentRef"`

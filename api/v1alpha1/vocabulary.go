@@ -14,6 +14,10 @@ const (
 	DeliveryFinalizer = "a2a.delegation.dev/delivery"
 	// InUseFinalizer holds a RemoteAgent until no Delegation needs it any more: without it their tasks could not be canceled.
 	InUseFinalizer = "a2a.delegation.dev/in-use"
+	// ScheduleLabel of a run is the name of the DelegationSchedule that made it.
+	ScheduleLabel = "a2a.delegation.dev/schedule"
+	// ScheduledTimeAnnotation of a run is the time of the schedule that it was made for, in RFC 3339.
+	ScheduledTimeAnnotation = "a2a.delegation.dev/scheduled-time"
 	// DeduplicationExtensionURI names the agent card extension by which an agent says that it deduplicates messages by
 	// messageId. Its parameter retention is a Go duration string.
 	DeduplicationExtensionURI = "https://a2a.delegation.dev/extensions/message-deduplication/v1"

@@ -36,6 +36,8 @@ const (
 	// recordTimeout is how long it takes after that, at the most, to write them down.
 	recordTimeout = 8 * time.Second
 	agentWorkers  = 4
+	// scheduleWorkers are how many DelegationSchedules are looked at once: at midnight many are due.
+	scheduleWorkers = 4
 )
 
 type options struct {
@@ -165,6 +167,12 @@ func register(mgr manager.Manager, o *options, pushing *pushing, policy *egress.
 		Client: mgr.GetClient(), Clock: wall, Agents: agents,
 	}
 	if err := remoteAgents.SetupWithManager(mgr, agentWorkers); err != nil {
+		return err
+	}
+	schedules := &controllers.ScheduleReconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: delegations.Recorder, Clock: wall,
+	}
+	if err := schedules.SetupWithManager(mgr, scheduleWorkers); err != nil {
 		return err
 	}
 	if err := mgr.Add(manager.RunnableFunc(follower.Start)); err != nil {

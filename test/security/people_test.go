@@ -147,6 +147,7 @@ func TestPeople(t *testing.T) {
 			return c.Delete(t.Context(), get(&v1alpha1.Delegation{}, "asks"), client.DryRunAll)
 		}, "edda adam"},
 		{"create a RemoteAgent", creates(s.RemoteAgent("https://other.example.com").Named("other").Build()), "adam"},
+		{"create a DelegationSchedule", creates(s.Schedule("@daily", s.Reconciliation("daily").Build())), "edda adam"},
 		{"write a Delegation's status", status, ""},
 		{"write a RemoteAgent's status", agentStatus, ""},
 		{"create a Delegation in another namespace", creates(elsewhere(s.Reconciliation("new").Build())), ""},

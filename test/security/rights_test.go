@@ -136,7 +136,8 @@ func compare(t *testing.T, tables string) {
 	}
 }
 
-// Where nobody granted it, the manager can't do what would make it a way around RBAC.
+// Where nobody granted it, the manager can't do what would make it a way around RBAC. It may create Delegations, which runs of
+// schedules are: who may write a schedule may write Delegations, and a run never continues another, so that it needs no approver.
 func TestTheManagerMayNot(t *testing.T) {
 	s := cluster.Space(t)
 	install(t, s, "config/default", "plain")
@@ -146,7 +147,7 @@ func TestTheManagerMayNot(t *testing.T) {
 		{"create", "", "serviceaccounts", "token"}, {"impersonate", "", "serviceaccounts", ""},
 		{"create", "", "pods", ""}, {"create", "", "pods", "exec"}, {"get", "", "nodes", "proxy"},
 		{"create", "rbac.authorization.k8s.io", "rolebindings", ""}, {"bind", "rbac.authorization.k8s.io", "clusterroles", ""}, {"escalate", "rbac.authorization.k8s.io", "roles", ""},
-		{"update", "", "namespaces", ""}, {"create", "a2a.delegation.dev", "delegations", ""}, {"create", "a2a.delegation.dev", "remoteagents", ""}, {"delete", "a2a.delegation.dev", "remoteagents", ""},
+		{"update", "", "namespaces", ""}, {"create", "a2a.delegation.dev", "remoteagents", ""}, {"create", "a2a.delegation.dev", "delegationschedules", ""}, {"update", "a2a.delegation.dev", "delegationschedules", ""}, {"delete", "a2a.delegation.dev", "remoteagents", ""},
 		{"update", "apiextensions.k8s.io", "customresourcedefinitions", ""}, {"update", "admissionregistration.k8s.io", "validatingadmissionpolicies", ""},
 	} {
 		for _, namespace := range []string{s.Namespace, "kube-system", ""} {
