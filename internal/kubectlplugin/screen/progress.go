@@ -6,6 +6,7 @@ package screen
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -23,7 +24,7 @@ const (
 // both be shown.
 func Progress(d *v1alpha1.Delegation, namespaces bool) string {
 	phase := cmp.Or(string(d.Status.Phase), "Pending")
-	return fmt.Sprintf("%s  %-13s  %s", pad(label(d, namespaces), nameWidth), phase, Line(detail(d), maxDetail))
+	return strings.TrimRight(fmt.Sprintf("%s  %-13s  %s", pad(label(d, namespaces), nameWidth), phase, Line(detail(d), maxDetail)), " ")
 }
 
 // Live is the line with the time that it has taken, for a terminal of so many columns.
@@ -67,7 +68,7 @@ func detail(d *v1alpha1.Delegation) string {
 		}
 		return "asks: " + cmp.Or(st.Question, "(no text)")
 	case v1alpha1.PhaseSubmitted, v1alpha1.PhaseWorking:
-		return cmp.Or(different(standing.Reason(d), string(st.Phase)), st.StateMessage)
+		return cmp.Or(different(standing.Reason(d), string(st.Phase)), st.StateMessage, "task "+st.TaskID)
 	case v1alpha1.PhaseCompleted:
 		return completed(d)
 	}

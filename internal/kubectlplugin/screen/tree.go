@@ -92,7 +92,8 @@ func facts(command string, n *Node) []string {
 		add("answer", by.Name)
 	}
 	add("reply", d.Status.Reply)
-	if d.Status.Phase != v1alpha1.PhaseInputRequired && d.Status.Phase != v1alpha1.PhaseAuthRequired {
+	// What the agent says of the task is said once, and a question is no news beside itself.
+	if n.Relation != "continues" && d.Status.Question == "" {
 		add("says", d.Status.StateMessage)
 	}
 	add("why", stopped(d))
