@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,7 +17,7 @@ import (
 // Ran is how a command of the kubectl plugin ended.
 type Ran struct {
 	Stdout, Stderr string
-	// Output is both, as a person saw them.
+	// Output is both.
 	Output string
 	Code   int
 }
@@ -27,19 +26,31 @@ type Ran struct {
 // reads from standard input is given first.
 func (s *Space) Plugin(input string, args ...string) Ran {
 	s.t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := s.plugin(input, &stdout, &stderr, args)
+	return Ran{Stdout: stdout.String(), Stderr: stderr.String(), Output: stdout.String() + stderr.String(), Code: code}
+}
+
+// Seen runs it with both outputs on one screen, in the order in which they are written.
+func (s *Space) Seen(args ...string) Ran {
+	s.t.Helper()
+	var screen bytes.Buffer
+	code := s.plugin("", &screen, &screen, args)
+	return Ran{Stdout: screen.String(), Stderr: screen.String(), Output: screen.String(), Code: code}
+}
+
+func (s *Space) plugin(input string, stdout, stderr *bytes.Buffer, args []string) int {
+	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(testenv.Assets(s.t), "kubectl"), append([]string{"delegation"}, args...)...)
-	var stdout, stderr bytes.Buffer
-	var both output
-	cmd.Stdout, cmd.Stderr, cmd.Stdin = io.MultiWriter(&stdout, &both), io.MultiWriter(&stderr, &both), bytes.NewBufferString(input)
+	cmd.Stdout, cmd.Stderr, cmd.Stdin = stdout, stderr, bytes.NewBufferString(input)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+s.adminKubeconfig(), s.pluginPath())
 	err := cmd.Run()
-	ran := Ran{Stdout: stdout.String(), Stderr: stderr.String(), Output: both.String(), Code: cmd.ProcessState.ExitCode()}
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) || ctx.Err() != nil {
-		s.t.Fatalf("kubectl delegation %q: %v: %s", args, err, ran.Output)
+		s.t.Fatalf("kubectl delegation %q: %v: %s%s", args, err, stdout, stderr)
 	}
-	return ran
+	return cmd.ProcessState.ExitCode()
 }
 
 func (s *Space) pluginPath() string {

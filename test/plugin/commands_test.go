@@ -110,7 +110,7 @@ func TestManifestForGit(t *testing.T) {
 	t.Parallel()
 	s := cluster.Space(t)
 	args := []string{
-		"create", "x", "--agent", "finance", "--text", "Hello", "--data", `{"n": 12345678901234567890}`, "--accept", "text/csv", "--not-after", "2126-01-01T00:00:00Z",
+		"create", "x", "--agent", "finance", "--text", "Hello", "--data", `{"n": 9007199254740993}`, "--accept", "text/csv", "--not-after", "2126-01-01T00:00:00Z",
 		"--delivery-deadline", "1h", "--active-deadline", "2h", "--ttl", "24h", "--on-unknown", "resend", "--label", "month=2026-09", "-o", "yaml",
 	}
 	ran := s.Plugin("", append(args, "--dry-run=client")...)
@@ -127,7 +127,7 @@ func TestManifestForGit(t *testing.T) {
 	s.Shell("cat > x.yaml <<'EOF'\n" + ran.Stdout + "EOF\nkubectl apply -f x.yaml; kubectl apply -f x.yaml")
 	got := s.Get("x")
 	if got.Spec.MessageID != d.Spec.MessageID || got.Spec.OnUnknown != v1alpha1.UnknownResend || got.Labels["month"] != "2026-09" ||
-		!strings.Contains(string(got.Spec.Message.Parts[1].Data.Raw), "12345678901234567890") || *got.Spec.TTLSecondsAfterFinished != 86400 {
+		!strings.Contains(string(got.Spec.Message.Parts[1].Data.Raw), "9007199254740993") || *got.Spec.TTLSecondsAfterFinished != 86400 {
 		t.Errorf("%+v", got.Spec)
 	}
 	if ran := s.Plugin("", append(args, "--dry-run=server", "-n", s.Namespace)...); ran.Code != 1 || !strings.Contains(ran.Stderr, "already exists") {

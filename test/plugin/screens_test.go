@@ -35,7 +35,7 @@ func newScreens(t *testing.T, s *harness.Space) *screens {
 // run runs a command, shows it as a person types it, and wants an exit code.
 func (w *screens) run(file string, code int, args ...string) harness.Ran {
 	w.t.Helper()
-	ran := w.s.Plugin("", args...)
+	ran := w.s.Seen(args...)
 	if ran.Code != code {
 		w.t.Fatalf("kubectl delegation %q: exit code %d, want %d\n%s", args, ran.Code, code, ran.Output)
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	maxDetail = 300
+	maxDetail = 1024
 	nameWidth = 24
 )
 
@@ -75,6 +75,12 @@ func detail(d *v1alpha1.Delegation) string {
 	return reasoned(d)
 }
 
+// outcome is what an Unknown one is about, without the commands that decide: there is a shorter one.
+func outcome(d *v1alpha1.Delegation) string {
+	about, _, _ := strings.Cut(standing.Why(d), ";")
+	return about
+}
+
 func completed(d *v1alpha1.Delegation) string {
 	switch n := len(d.Status.Artifacts); {
 	case n > 0:
@@ -88,6 +94,9 @@ func completed(d *v1alpha1.Delegation) string {
 // reasoned is the reason with the condition's message, which names what ends a stop.
 func reasoned(d *v1alpha1.Delegation) string {
 	reason, why := different(standing.Reason(d), string(d.Status.Phase)), standing.Why(d)
+	if d.Status.Phase == v1alpha1.PhaseUnknown {
+		why = outcome(d)
+	}
 	if reason == "" || why == "" {
 		return reason + why
 	}

@@ -96,7 +96,10 @@ func facts(command string, n *Node) []string {
 	if n.Relation != "continues" && d.Status.Question == "" {
 		add("says", d.Status.StateMessage)
 	}
-	add("why", stopped(d))
+	if why := stopped(d); why != "" {
+		// It may name the command that ends the stop, which is of no use in half.
+		lines = append(lines, "why       "+Line(why, maxDetail))
+	}
 	if n.Relation != "continues" {
 		for _, a := range d.Status.Artifacts {
 			add("artifact", strings.Join(compact(cmp.Or(a.Name, a.ArtifactID), Size(a.Size), Where(a)), ", "))
@@ -156,8 +159,10 @@ func asked(d *v1alpha1.Delegation) string {
 // stopped is why a Delegation is not at its agent.
 func stopped(d *v1alpha1.Delegation) string {
 	switch d.Status.Phase {
-	case v1alpha1.PhasePending, v1alpha1.PhaseRejected, v1alpha1.PhaseUndelivered, v1alpha1.PhaseUnknown, "":
+	case v1alpha1.PhasePending, v1alpha1.PhaseRejected, v1alpha1.PhaseUndelivered, "":
 		return standing.Why(d)
+	case v1alpha1.PhaseUnknown:
+		return outcome(d)
 	}
 	return ""
 }
