@@ -63,3 +63,9 @@ func (s *Space) StartPlugin(args ...string) *Process {
 	s.t.Helper()
 	return StartProcess(s.t, testenv.Binary(s.t, "kubectl-delegation"), append(args, "--kubeconfig", s.adminKubeconfig())...)
 }
+
+// Kubeconfig is the path of an administrator's kubeconfig with the namespace.
+func (s *Space) Kubeconfig() string {
+	s.t.Helper()
+	return s.adminKubeconfig()
+}
