@@ -78,7 +78,7 @@ func (w *screens) settled(text string) string {
 }
 
 // moving are lines about what passes by: which of them are seen depends on how fast the machine is.
-var moving = regexp.MustCompile(`(?m)^\S+ +(Pending|Sending|Submitted|Working) .*\n`)
+var moving = regexp.MustCompile(`(?m)^\S+ +(Pending|Sending|Submitted|Working)\b.*\n`)
 
 // compare holds the screens against their files, or writes these.
 func (w *screens) compare() {
