@@ -145,6 +145,10 @@ build-installer: manifests $(KUSTOMIZE) ## Write dist/install.yaml, with the man
 	@mkdir -p dist
 	$(KUSTOMIZE) build config/default | sed 's|image: controller:latest|image: $(IMG)|' > dist/install.yaml
 
+.PHONY: krew
+krew: ## Build the kubectl plugin for all platforms, and its krew manifest, into dist/krew; VERSION=v1.2.3.
+	go run ./hack/krew --version=$(or $(VERSION),v0.0.0)
+
 ##@ Local cluster
 
 .PHONY: localcluster

@@ -64,6 +64,9 @@ func (p *Process) Running() bool {
 	}
 }
 
+// ExitCode is how the process ended; only once it has.
+func (p *Process) ExitCode() int { return p.cmd.ProcessState.ExitCode() }
+
 // Output is what the process has written so far.
 func (p *Process) Output() string { return p.output.String() }
 
