@@ -18,14 +18,14 @@ import (
 	"github.com/delegation-dev/delegation-operator/test/harness"
 )
 
-// witness notes the headers and the bodies of messages on their way to an agent.
-type witness struct {
+// overhearer notes the headers and the bodies of messages on their way to an agent.
+type overhearer struct {
 	mu      sync.Mutex
 	parents []string
 	bodies  []string
 }
 
-func (w *witness) around(next http.Handler) http.Handler {
+func (w *overhearer) around(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -46,7 +46,7 @@ func (w *witness) around(next http.Handler) http.Handler {
 }
 
 // seen are the traceparents of the messages, which all had one body.
-func (w *witness) seen(t *testing.T) []string {
+func (w *overhearer) seen(t *testing.T) []string {
 	t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -69,7 +69,7 @@ func TestOneTrace(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s, w, collector := cluster.Space(t), &witness{}, harness.StartCollector(t)
+			s, w, collector := cluster.Space(t), &overhearer{}, harness.StartCollector(t)
 			agent := harness.StartAgent(t, "--delay-response=4s")
 			relay := harness.StartRelay(t, agent.URL, nil, w.around)
 			d := s.Reconciliation("d").MessageID("m-1").Build()
@@ -135,7 +135,7 @@ func requireOneTrace(t *testing.T, collector *harness.Collector, trace string, r
 // Without a collector the agent is told of no trace, whatever the creator's annotation says.
 func TestNoTrace(t *testing.T) {
 	t.Parallel()
-	s, w := cluster.Space(t), &witness{}
+	s, w := cluster.Space(t), &overhearer{}
 	relay := harness.StartRelay(t, harness.StartAgent(t).URL, nil, w.around)
 	s.StartManager()
 	d := s.Reconciliation("d").Build()
