@@ -77,12 +77,17 @@ verify: generate manifests docs-api ## Check that generated files, go.mod and fo
 	@echo "generated files, go.mod and formatting are up to date"
 
 .PHONY: test
-test: localcluster build interop-deps $(GOTESTSUM) ## Run all tests.
+test: localcluster build interop-deps test-alerts $(GOTESTSUM) ## Run all tests.
 	$(GOTESTSUM) --format=testname -- -count=1 -timeout=15m $(TEST_FLAGS) $(TEST_PACKAGES)
 
 .PHONY: fuzz
 fuzz: ## Give each fuzz target FUZZTIME of what agents, card servers and token endpoints may answer.
 	hack/fuzz.sh $(FUZZTIME)
+
+# Prometheus is a module of its own, which nothing else needs.
+.PHONY: test-alerts
+test-alerts: ## Try the alerts and the dashboard with Prometheus' engine and parser.
+	go -C test/alerts test -count=1 .
 
 .PHONY: test-faults
 test-faults: localcluster build ## Run all fault plans: crashes, distorted views, replicas, agents' faults, power loss.

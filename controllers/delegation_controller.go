@@ -19,6 +19,7 @@ import (
 	"github.com/delegation-dev/delegation-operator/internal/follow"
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
 	"github.com/delegation-dev/delegation-operator/internal/push"
+	"github.com/delegation-dev/delegation-operator/internal/tracing"
 )
 
 const (
@@ -45,6 +46,8 @@ type DelegationReconciler struct {
 	Follower *follow.Follower
 	// Push is what agents are told of where to push; nil where nothing takes their pushes.
 	Push *push.Offer
+	// Tracer tells of what is done for a Delegation; nil for nobody.
+	Tracer *tracing.Tracer
 	// heeded has the hints, by UID, that were followed up. Losing it to a restart costs a look.
 	heeded sync.Map
 	// uids maps the names of Delegations to their UIDs.

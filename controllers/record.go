@@ -41,14 +41,17 @@ func (r *DelegationReconciler) record(ctx context.Context, s *scope, a outbox.Re
 		return err
 	}
 	if n := len(d.Status.Duplicates) - len(s.delegation.Status.Duplicates); n > 0 {
-		metrics.Duplicates(d.AgentKey(), n)
+		metrics.Duplicates(s.agentName(), n)
 	}
+	changes := outbox.Compare(&s.delegation.Status, &d.Status)
 	r.arrangePush(s, d)
 	s.delegation = d
 	if a.Settles {
 		r.Courier.Recorded(d.UID, s.result)
 		s.result = nil
 	}
+	r.tell(s, changes)
+	r.emit(d, changes.RecoveredEvent(&d.Status))
 	r.emit(d, a.Event)
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/internal/credential"
+	"github.com/delegation-dev/delegation-operator/internal/metrics"
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
 	"github.com/delegation-dev/delegation-operator/internal/remote"
 )
@@ -126,6 +127,7 @@ func (r *RemoteAgentReconciler) inspect(ctx context.Context, ra *v1alpha1.Remote
 	if err != nil {
 		return verdict{}, err
 	}
+	metrics.ClientCertificate(client.ObjectKeyFromObject(ra), creds.Expires())
 	if len(ra.Spec.Interfaces) > 0 {
 		s.Endpoint, s.Card = ra.Spec.Interfaces[0].DeepCopy(), nil
 		s.Deduplication = deduplication(ra, 0, false)
@@ -245,6 +247,7 @@ func (r *RemoteAgentReconciler) forget(name types.NamespacedName) {
 	if uid, ok := r.uids[name]; ok {
 		r.Agents.Forget(uid)
 	}
+	metrics.Forget(name)
 	delete(r.uids, name)
 	delete(r.failures, name)
 }

@@ -40,6 +40,14 @@ func (s *scope) key() courier.Key {
 	}
 }
 
+// agentName names the agent in metrics; the zero name where it is not there.
+func (s *scope) agentName() types.NamespacedName {
+	if s.agent.id == "" {
+		return types.NamespacedName{}
+	}
+	return s.delegation.AgentKey()
+}
+
 // open reads what a decision needs. It returns nil for a Delegation that is gone. The courier is asked first: what it
 // holds of a call is then never newer than the object that is read, in which the call's journal is. Until this Reconcile
 // ends nobody else has a courier call for this Delegation.

@@ -25,7 +25,7 @@ const askTimeout = 30 * time.Second
 func (r *DelegationReconciler) send(s *scope, a outbox.Send) {
 	version := s.delegation.ResourceVersion
 	d, client, request, promised := s.delegation.DeepCopy(), s.agent.client, s.message.Request, s.agent.Deduplicates
-	dispatch := r.dispatch(s)
+	dispatch, agent := r.dispatch(s), s.agentName()
 	r.Courier.Carry(courier.Job{
 		Key: s.key(), Agent: s.agent.id, Limits: s.agent.limits, Call: outbox.CallSend,
 		Do: func(ctx context.Context) *outbox.Result {
@@ -42,14 +42,19 @@ func (r *DelegationReconciler) send(s *scope, a outbox.Send) {
 			token, err := r.journal(ctx, d, a.Envelope, attempt)
 			switch {
 			case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+				metrics.JournalConflict(agent)
 				r.outdated.Store(d.UID, version)
 				return nil
 			case err != nil:
 				result.Exchange = outbox.Exchange{Outcome: outbox.NotSent, Reason: outbox.ReasonJournalWriteFailed, Detail: remote.Clean(err.Error())}
 				return result
 			}
-			result.Exchange = witness(ctx, client, a, promised, dispatch(ctx, token, request))
-			metrics.Attempt(d.AgentKey(), result.Exchange)
+			spanned, end := r.Tracer.Call(ctx, d, outbox.CallSend, attempt.Number)
+			sent := dispatch(spanned, token, request)
+			end(sent)
+			result.Exchange = witness(ctx, client, a, promised, sent)
+			metrics.Attempt(agent, d.Namespace, result.Exchange)
+			r.tellCall(d, result)
 			return result
 		},
 	})
@@ -89,7 +94,7 @@ func (r *DelegationReconciler) journal(ctx context.Context, d *v1alpha1.Delegati
 
 // ask hands a courier a call that may be repeated at will.
 func (r *DelegationReconciler) ask(s *scope, a outbox.Ask) {
-	client, version := s.agent.client, s.agent.Credentials
+	client, version, d := s.agent.client, s.agent.Credentials, s.delegation
 	if a.Call == outbox.CallCancel {
 		// What a look at the task brought would take the place of what the agent says to the cancellation.
 		r.Follower.Drop(s.delegation.UID)
@@ -100,6 +105,8 @@ func (r *DelegationReconciler) ask(s *scope, a outbox.Ask) {
 			ctx, cancel := context.WithTimeout(ctx, askTimeout)
 			defer cancel()
 			result := &outbox.Result{Call: a.Call, TaskID: a.TaskID, Credentials: version}
+			ctx, end := r.Tracer.Call(ctx, d, a.Call, 0)
+			defer func() { end(result.Exchange); r.tellCall(d, result) }()
 			switch a.Call {
 			case outbox.CallFind:
 				result.Exchange = client.Find(ctx, a.Query)

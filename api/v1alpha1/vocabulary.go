@@ -10,6 +10,9 @@ const (
 	// HintAnnotation says that a Delegation's task may have changed: a replica of the operator that was told so by the agent
 	// and does not follow the task writes it for the one that does. Each new value has the task looked at once.
 	HintAnnotation = "a2a.delegation.dev/hint"
+	// TraceparentAnnotation is the W3C traceparent of whoever created a Delegation: the operator's spans go into that trace. It
+	// is read where the operator traces, and never written by it.
+	TraceparentAnnotation = "a2a.delegation.dev/traceparent"
 	// DeliveryFinalizer holds a Delegation until the operator has settled what it may have started at the agent.
 	DeliveryFinalizer = "a2a.delegation.dev/delivery"
 	// InUseFinalizer holds a RemoteAgent until no Delegation needs it any more: without it their tasks could not be canceled.

@@ -20,12 +20,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/delegation-dev/delegation-operator/controllers"
 	"github.com/delegation-dev/delegation-operator/internal/courier"
 	"github.com/delegation-dev/delegation-operator/internal/credential"
 	"github.com/delegation-dev/delegation-operator/internal/egress"
 	"github.com/delegation-dev/delegation-operator/internal/follow"
+	"github.com/delegation-dev/delegation-operator/internal/metrics"
+	"github.com/delegation-dev/delegation-operator/internal/tracing"
 )
 
 const (
@@ -52,6 +55,7 @@ type options struct {
 	maxInFlightPerNamespace int
 	push                    pushOptions
 	egress                  egressOptions
+	tracing                 tracingOptions
 }
 
 func (o *options) bind(f *flag.FlagSet) {
@@ -62,6 +66,7 @@ func (o *options) bind(f *flag.FlagSet) {
 	f.StringVar(&o.probes, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz; 0 for none.")
 	o.push.bind(f)
 	o.egress.bind(f)
+	o.tracing.bind(f)
 	f.IntVar(&o.workers, "workers", 8, "Delegations that are decided on at once. Calls to agents don't count: couriers make them.")
 	f.IntVar(&o.maxInFlightPerNamespace, "max-in-flight-per-namespace", 0, "Calls for the Delegations of one namespace that are out at once, to all agents; 0 for no limit but the agents'.")
 	f.IntVar(&o.maxStreams, "max-streams", follow.DefaultMaxStreams, "Streams of task updates that are open at once, to all agents; 0 for none. Tasks beyond are polled.")
@@ -85,7 +90,7 @@ func newManager(cfg *rest.Config, o *options) (manager.Manager, error) {
 		LeaderElectionNamespace:       o.leaderElectNamespace,
 		LeaderElectionReleaseOnCancel: true,
 		Controller:                    config.Controller{ReconciliationTimeout: reconcileTimeout},
-		GracefulShutdownTimeout:       ptr.To(drainTimeout + recordTimeout + 2*time.Second),
+		GracefulShutdownTimeout:       ptr.To(drainTimeout + recordTimeout + 7*time.Second),
 	})
 	if err != nil {
 		return nil, err
@@ -156,9 +161,14 @@ func register(mgr manager.Manager, o *options, pushing *pushing, policy *egress.
 	agents := &controllers.Agents{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Credentials: keeper, Egress: policy, Pool: pool, Namespaces: o.namespaceList(), UnwatchedSecrets: !own.watchesSecrets,
 	}
+	name := self()
+	tracer, err := o.tracing.tracer(name)
+	if err != nil {
+		return err
+	}
 	delegations := &controllers.DelegationReconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("delegation-operator"),
-		Clock: wall, Self: self(), Agents: agents, Courier: couriers, Follower: follower, Push: pushing.offer(),
+		Clock: wall, Self: name, Tracer: tracer, Agents: agents, Courier: couriers, Follower: follower, Push: pushing.offer(),
 	}
 	if err := delegations.SetupWithManager(mgr, wake, o.workers); err != nil {
 		return err
@@ -181,7 +191,10 @@ func register(mgr manager.Manager, o *options, pushing *pushing, policy *egress.
 	if err := pushing.serve(mgr, follower); err != nil {
 		return err
 	}
-	return mgr.Add(drain{pool: pool, couriers: couriers, delegations: delegations})
+	if err := mgr.Add(&metrics.State{Client: mgr.GetClient(), Calls: pool.Load, Registry: ctrlmetrics.Registry}); err != nil {
+		return err
+	}
+	return mgr.Add(drain{pool: pool, couriers: couriers, delegations: delegations, tracer: tracer})
 }
 
 // self names this process. The pod's name is for people; the random part makes every start another holder.
@@ -198,6 +211,7 @@ type drain struct {
 	pool        *courier.Pool
 	couriers    *courier.Courier
 	delegations *controllers.DelegationReconciler
+	tracer      *tracing.Tracer
 }
 
 // Start waits for the end of the manager, which stops this before the controllers and the cache. A controller may be at
@@ -212,8 +226,11 @@ func (d drain) Start(ctx context.Context) error {
 	defer done()
 	for _, name := range d.couriers.Unrecorded() {
 		if _, err := d.delegations.Reconcile(bounded, ctrl.Request{NamespacedName: name}); err != nil {
-			ctrl.Log.Error(err, "the answer of an agent could not be recorded; it is recovered after the next start", "delegation", name)
+			ctrl.Log.Error(err, "the answer of an agent could not be recorded; it is recovered after the next start", "namespace", name.Namespace, "delegation", name.Name)
 		}
+	}
+	if err := d.tracer.Shutdown(ctx); err != nil {
+		ctrl.Log.V(1).Info("the collector did not take the last spans", "error", err.Error())
 	}
 	return nil
 }

@@ -165,6 +165,20 @@ func (p *Pool) tidy(l *lane) {
 	}
 }
 
+// Load is how many calls of one agent are out, or wait for their turn by its pace, and how many wait for a place.
+type Load struct{ InFlight, Queued int }
+
+// Load returns the load of each agent that had work lately.
+func (p *Pool) Load() map[types.UID]Load {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	loads := make(map[types.UID]Load, len(p.agents))
+	for uid, l := range p.agents {
+		loads[uid] = Load{InFlight: l.running, Queued: l.waiting.size()}
+	}
+	return loads
+}
+
 // Drain drops what waits and gives what is out until ctx ends to finish; then it is cut off.
 func (p *Pool) Drain(ctx context.Context) {
 	p.mu.Lock()

@@ -18,6 +18,14 @@ type queue struct {
 
 func (q *queue) empty() bool { return len(q.turns) == 0 }
 
+func (q *queue) size() int {
+	n := 0
+	for _, of := range q.waiting {
+		n += len(of)
+	}
+	return n
+}
+
 func (q *queue) push(tenant string, work func(context.Context)) {
 	if q.waiting == nil {
 		q.waiting = map[string][]func(context.Context){}

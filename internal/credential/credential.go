@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -128,4 +129,12 @@ func (k *Keeper) Forget(uid types.UID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.kept, uid)
+}
+
+// Expires is when the client certificate ends; the zero time without one.
+func (c Credentials) Expires() time.Time {
+	if c.TLS == nil || len(c.TLS.Certificates) == 0 || c.TLS.Certificates[0].Leaf == nil {
+		return time.Time{}
+	}
+	return c.TLS.Certificates[0].Leaf.NotAfter
 }

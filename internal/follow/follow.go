@@ -17,6 +17,7 @@ import (
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/internal/courier"
+	"github.com/delegation-dev/delegation-operator/internal/metrics"
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
 )
 
@@ -177,7 +178,9 @@ func (f *Follower) look(uid types.UID) {
 		if s, ok := f.subject(uid, t); ok {
 			ctx, cancel := context.WithTimeout(ctx, Timeout)
 			defer cancel()
-			f.seen(uid, t, s.Agent.Get(ctx, s.TaskID))
+			ex := s.Agent.Get(ctx, s.TaskID)
+			metrics.Look(s.AgentName, ex.Outcome)
+			f.seen(uid, t, ex)
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
@@ -127,6 +128,8 @@ func (c *Client) exchange(ctx context.Context, r request) (json.RawMessage, outb
 	if err != nil {
 		return nil, notEncodable(err)
 	}
+	// Without a span in the context it adds nothing.
+	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(p.header))
 	a, ex := c.ask(ctx, r.call, p)
 	if ex.Outcome == outbox.Unauthorized && c.wire.renewed(ex, a.presented) {
 		a, ex = c.ask(ctx, r.call, p)

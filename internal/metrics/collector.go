@@ -1,0 +1,99 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/internal/courier"
+)
+
+// scrapeTimeout bounds one look at the cache.
+const scrapeTimeout = 5 * time.Second
+
+var (
+	delegations = desc("delegations", "Delegations there are, by the namespace they are in and their phase.", "client", "phase")
+	ready       = desc("agent_ready", "1 where messages can be sent to a RemoteAgent, 0 where not.")
+	oldest      = desc("oldest_undelivered_timestamp_seconds", "When the oldest Delegation was created that is to be delivered and waits for nothing but the agent.")
+	deadline    = desc("next_deadline_timestamp_seconds", "When the next Delegation that was not delivered becomes one that never is.")
+	inFlight    = desc("calls_in_flight", "Calls to an agent that are out, or wait for their turn by its rate.")
+	queued      = desc("calls_queued", "Calls to an agent that wait for a place.")
+)
+
+func desc(name, help string, more ...string) *prometheus.Desc {
+	return prometheus.NewDesc(prefix+name, help, labels(more...), nil)
+}
+
+// State is read at each scrape, and nothing of it kept in between: what is in the cache, and the queues of the couriers.
+type State struct {
+	// Client reads from the cache.
+	Client client.Reader
+	// Calls tells of the calls to each agent, by the UID of its RemoteAgent.
+	Calls func() map[types.UID]courier.Load
+	// Registry is where it is registered while it runs.
+	Registry prometheus.Registerer
+}
+
+// Start offers the state for as long as this process is the one that works: of several replicas with leader election one
+// reports it. Where it is registered already, that one goes on.
+func (s *State) Start(ctx context.Context) error {
+	if err := s.Registry.Register(s); err != nil {
+		if errors.As(err, &prometheus.AlreadyRegisteredError{}) {
+			return nil
+		}
+		return err
+	}
+	<-ctx.Done()
+	s.Registry.Unregister(s)
+	return nil
+}
+
+// Describe implements prometheus.Collector.
+func (*State) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{delegations, ready, oldest, deadline, inFlight, queued} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector. Objects are not copied, and the cache is not waited for.
+func (s *State) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	agents, list := &v1alpha1.RemoteAgentList{}, &v1alpha1.DelegationList{}
+	for _, l := range []client.ObjectList{agents, list} {
+		if err := s.Client.List(ctx, l, client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency); err != nil {
+			ch <- prometheus.NewInvalidMetric(delegations, err)
+			return
+		}
+	}
+	t := newTally(agents)
+	for i := range list.Items {
+		t.add(&list.Items[i])
+	}
+	t.emit(ch)
+	s.agents(ch, agents)
+}
+
+func (s *State) agents(ch chan<- prometheus.Metric, agents *v1alpha1.RemoteAgentList) {
+	calls := s.Calls()
+	for i := range agents.Items {
+		ra := &agents.Items[i]
+		is := 0
+		if meta.IsStatusConditionTrue(ra.Status.Conditions, v1alpha1.ConditionReady) {
+			is = 1
+		}
+		c := calls[ra.UID]
+		for d, n := range map[*prometheus.Desc]int{ready: is, inFlight: c.InFlight, queued: c.Queued} {
+			ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), ra.Namespace, ra.Name)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/internal/courier"
+)
+
+// shelf is a reader of a few objects, as the cache is one of many.
+type shelf struct {
+	client.Reader
+	agents      []v1alpha1.RemoteAgent
+	delegations []v1alpha1.Delegation
+}
+
+func (s *shelf) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	switch l := list.(type) {
+	case *v1alpha1.RemoteAgentList:
+		l.Items = s.agents
+	case *v1alpha1.DelegationList:
+		l.Items = append([]v1alpha1.Delegation(nil), s.delegations...)
+	}
+	return nil
+}
+
+func agentIs(name string, status metav1.ConditionStatus) v1alpha1.RemoteAgent {
+	ra := v1alpha1.RemoteAgent{ObjectMeta: metav1.ObjectMeta{Namespace: "books", Name: name, UID: types.UID(name)}}
+	ra.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: status}}
+	return ra
+}
+
+// delegationTo is a Delegation of the namespace team, created so many seconds after the epoch.
+func delegationTo(agent string, phase v1alpha1.Phase, reason string, created int64) v1alpha1.Delegation {
+	d := v1alpha1.Delegation{ObjectMeta: metav1.ObjectMeta{Namespace: "team", CreationTimestamp: metav1.Unix(created, 0)}}
+	d.Spec.AgentRef = v1alpha1.AgentReference{Namespace: "books", Name: agent}
+	d.Spec.DeliveryDeadline.Duration = 72 * time.Hour
+	d.Status.Phase = phase
+	d.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason}}
+	return d
+}
+
+func booksState(*testing.T) *State {
+	expires := delegationTo("finance", v1alpha1.PhasePending, "AgentNotReady", 700)
+	expires.Spec.NotAfter = &metav1.Time{Time: time.Unix(1000, 0)}
+	s := &shelf{
+		agents: []v1alpha1.RemoteAgent{agentIs("finance", metav1.ConditionTrue), agentIs("audit", metav1.ConditionFalse)},
+		delegations: []v1alpha1.Delegation{
+			delegationTo("finance", v1alpha1.PhasePending, "Suspended", 100),
+			delegationTo("finance", v1alpha1.PhasePending, "TargetNotFinished", 200),
+			delegationTo("finance", v1alpha1.PhaseSending, "ConnectionRefused", 500),
+			expires,
+			delegationTo("finance", v1alpha1.PhaseCompleted, "Completed", 50),
+			delegationTo("finance", v1alpha1.PhaseCompleted, "Completed", 60),
+			delegationTo("finance", v1alpha1.PhaseUnknown, "OutcomeUnknown", 70),
+			delegationTo("made-up-1", "", "", 900),
+			delegationTo("made-up-2", v1alpha1.PhasePending, "AgentNotFound", 800),
+		},
+	}
+	return &State{Client: s, Calls: func() map[types.UID]courier.Load {
+		return map[types.UID]courier.Load{"finance": {InFlight: 2, Queued: 5}}
+	}}
+}
+
+func TestState(t *testing.T) {
+	const want = `
+# HELP a2a_delegation_agent_ready 1 where messages can be sent to a RemoteAgent, 0 where not.
+# TYPE a2a_delegation_agent_ready gauge
+a2a_delegation_agent_ready{agent="audit",namespace="books"} 0
+a2a_delegation_agent_ready{agent="finance",namespace="books"} 1
+# HELP a2a_delegation_calls_in_flight Calls to an agent that are out, or wait for their turn by its rate.
+# TYPE a2a_delegation_calls_in_flight gauge
+a2a_delegation_calls_in_flight{agent="audit",namespace="books"} 0
+a2a_delegation_calls_in_flight{agent="finance",namespace="books"} 2
+# HELP a2a_delegation_calls_queued Calls to an agent that wait for a place.
+# TYPE a2a_delegation_calls_queued gauge
+a2a_delegation_calls_queued{agent="audit",namespace="books"} 0
+a2a_delegation_calls_queued{agent="finance",namespace="books"} 5
+# HELP a2a_delegation_delegations Delegations there are, by the namespace they are in and their phase.
+# TYPE a2a_delegation_delegations gauge
+a2a_delegation_delegations{agent="",client="team",namespace="",phase="Pending"} 2
+a2a_delegation_delegations{agent="finance",client="team",namespace="books",phase="Completed"} 2
+a2a_delegation_delegations{agent="finance",client="team",namespace="books",phase="Pending"} 3
+a2a_delegation_delegations{agent="finance",client="team",namespace="books",phase="Sending"} 1
+a2a_delegation_delegations{agent="finance",client="team",namespace="books",phase="Unknown"} 1
+# HELP a2a_delegation_next_deadline_timestamp_seconds When the next Delegation that was not delivered becomes one that never is.
+# TYPE a2a_delegation_next_deadline_timestamp_seconds gauge
+a2a_delegation_next_deadline_timestamp_seconds{agent="",namespace=""} 260000
+a2a_delegation_next_deadline_timestamp_seconds{agent="finance",namespace="books"} 1000
+# HELP a2a_delegation_oldest_undelivered_timestamp_seconds When the oldest Delegation was created that is to be delivered and waits for nothing but the agent.
+# TYPE a2a_delegation_oldest_undelivered_timestamp_seconds gauge
+a2a_delegation_oldest_undelivered_timestamp_seconds{agent="",namespace=""} 800
+a2a_delegation_oldest_undelivered_timestamp_seconds{agent="finance",namespace="books"} 500
+`
+	if err := testutil.CollectAndCompare(booksState(t), strings.NewReader(want)); err != nil {
+		t.Error(err)
+	}
+}
+
+// It is registered while it runs, and a second one in the same process does no harm.
+func TestStateRuns(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	for range 2 {
+		s := booksState(t)
+		s.Registry = registry
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- s.Start(ctx) }()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		if n, err := testutil.GatherAndCount(registry); n != 0 || err != nil {
+			t.Errorf("%d series are left, %v", n, err)
+		}
+	}
+}
+
+// BenchmarkScrape is one scrape with 20,000 Delegations of 50 agents.
+func BenchmarkScrape(b *testing.B) {
+	s := &shelf{}
+	for i := range 50 {
+		s.agents = append(s.agents, agentIs(fmt.Sprint("agent-", i), metav1.ConditionTrue))
+	}
+	for i := range 20_000 {
+		s.delegations = append(s.delegations, delegationTo(fmt.Sprint("agent-", i%50), v1alpha1.PhasePending, "AgentNotReady", int64(i)))
+	}
+	state := &State{Client: s, Calls: courier.NewPool().Load}
+	b.ReportAllocs()
+	for b.Loop() {
+		testutil.CollectAndCount(state)
+	}
+}

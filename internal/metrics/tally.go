@@ -1,0 +1,103 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+)
+
+// tally sums up Delegations.
+type tally struct {
+	there map[types.NamespacedName]bool
+	count map[group]int
+	// first is the creation of the oldest that is due, and next the first deadline, by agent.
+	first, next map[types.NamespacedName]time.Time
+}
+
+type group struct {
+	agent  types.NamespacedName
+	client string
+	phase  v1alpha1.Phase
+}
+
+func newTally(agents *v1alpha1.RemoteAgentList) *tally {
+	t := &tally{
+		there: map[types.NamespacedName]bool{}, count: map[group]int{},
+		first: map[types.NamespacedName]time.Time{}, next: map[types.NamespacedName]time.Time{},
+	}
+	for i := range agents.Items {
+		t.there[client.ObjectKeyFromObject(&agents.Items[i])] = true
+	}
+	return t
+}
+
+func (t *tally) add(d *v1alpha1.Delegation) {
+	name := d.AgentKey()
+	if !t.there[name] {
+		name = types.NamespacedName{}
+	}
+	phase := d.Status.Phase
+	if phase == "" {
+		phase = v1alpha1.PhasePending
+	}
+	t.count[group{name, d.Namespace, phase}]++
+	if phase != v1alpha1.PhasePending && phase != v1alpha1.PhaseSending {
+		return
+	}
+	earliest(t.next, name, deadlineOf(d))
+	if !waits(d) {
+		earliest(t.first, name, d.CreationTimestamp.Time)
+	}
+}
+
+// earliest keeps the earlier time; the zero time is none.
+func earliest(times map[types.NamespacedName]time.Time, of types.NamespacedName, at time.Time) {
+	if held, ok := times[of]; !at.IsZero() && (!ok || at.Before(held)) {
+		times[of] = at
+	}
+}
+
+// deadlineOf is when a message that was not delivered becomes one that never is; zero for never.
+func deadlineOf(d *v1alpha1.Delegation) time.Time {
+	var end time.Time
+	if limit := d.Spec.DeliveryDeadline.Duration; limit > 0 {
+		end = d.CreationTimestamp.Add(limit)
+	}
+	if after := d.Spec.NotAfter; after != nil && d.Annotations[v1alpha1.AttemptAnnotation] == "" && (end.IsZero() || after.Time.Before(end)) {
+		end = after.Time
+	}
+	return end
+}
+
+// waits reports whether a message that was not delivered waits for something that its author wanted it to wait for: another
+// Delegation, or a person.
+func waits(d *v1alpha1.Delegation) bool {
+	is := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionReady)
+	if is == nil {
+		return false
+	}
+	switch is.Reason {
+	case "Suspended", "TargetNotFound", "TargetNotBound", "TargetNotFinished", "TargetNotAsking", "OlderAnswerFirst", "AnsweredByAnother":
+		return true
+	}
+	return false
+}
+
+func (t *tally) emit(ch chan<- prometheus.Metric) {
+	for g, n := range t.count {
+		ch <- prometheus.MustNewConstMetric(delegations, prometheus.GaugeValue, float64(n), g.agent.Namespace, g.agent.Name, g.client, string(g.phase))
+	}
+	for desc, times := range map[*prometheus.Desc]map[types.NamespacedName]time.Time{oldest: t.first, deadline: t.next} {
+		for name, at := range times {
+			ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(at.Unix()), name.Namespace, name.Name)
+		}
+	}
+}
