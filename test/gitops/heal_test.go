@@ -213,7 +213,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	agent := harness.StartAgent(t, "--dedup=false")
 	s.StartManager()
 	objects := append(conversation(s), s.RemoteAgent(agent.URL).Build())
-	slices.Swap(objects, 0, 2)
+	objects[0], objects[2] = objects[2], objects[0]
 	for i, o := range objects {
 		git := newRepository(t)
 		git.commit(o)

@@ -49,6 +49,8 @@ type state struct {
 	reason  string
 	argo    string
 	kstatus status.Status
+	// handedOver is whether Flux, with the expressions of config/gitops, takes it as done before the task is.
+	handedOver bool
 	// actions that Argo CD offers.
 	actions string
 }
@@ -87,13 +89,13 @@ var states = []state{
 	{name: "sending", agent: finance("--reject-first-with=503:1000"), reason: "ServiceUnavailable",
 		phase: v1alpha1.PhaseSending, argo: progressing, kstatus: status.InProgressStatus, actions: "cancel"},
 	{name: "submitted", agent: finance("--delay=10m"), reason: "Submitted",
-		phase: v1alpha1.PhaseSubmitted, argo: progressing, kstatus: status.InProgressStatus, actions: "cancel"},
+		phase: v1alpha1.PhaseSubmitted, argo: progressing, kstatus: status.InProgressStatus, handedOver: true, actions: "cancel"},
 	{name: "working", agent: ends(a2a.TaskStateWorking), reason: "Working",
-		phase: v1alpha1.PhaseWorking, argo: progressing, kstatus: status.InProgressStatus, actions: "cancel"},
+		phase: v1alpha1.PhaseWorking, argo: progressing, kstatus: status.InProgressStatus, handedOver: true, actions: "cancel"},
 	{name: "input-required", agent: ends(a2a.TaskStateInputRequired), reason: "InputRequired",
-		phase: v1alpha1.PhaseInputRequired, argo: suspended, kstatus: status.InProgressStatus, actions: "cancel"},
+		phase: v1alpha1.PhaseInputRequired, argo: suspended, kstatus: status.InProgressStatus, handedOver: true, actions: "cancel"},
 	{name: "auth-required", agent: ends(a2a.TaskStateAuthRequired), reason: "AuthRequired",
-		phase: v1alpha1.PhaseAuthRequired, argo: suspended, kstatus: status.InProgressStatus, actions: "cancel"},
+		phase: v1alpha1.PhaseAuthRequired, argo: suspended, kstatus: status.InProgressStatus, handedOver: true, actions: "cancel"},
 	{name: "completed", agent: ends(a2a.TaskStateCompleted), reason: "Completed",
 		phase: v1alpha1.PhaseCompleted, argo: healthy, kstatus: status.CurrentStatus},
 	{name: "replied", agent: func(t *testing.T) string { return harness.StartInstantAgent(t, harness.AnswerMessage) }, reason: "Replied",
@@ -129,6 +131,13 @@ func TestHealth(t *testing.T) {
 			_, d := reach(t, c)
 			requireHealth(t, "Delegation", d, c.argo, c.kstatus)
 			requireActions(t, d, c.actions)
+			want := c.kstatus
+			if c.handedOver {
+				want = status.CurrentStatus
+			}
+			if got := fluxHealth(t, d); got != want {
+				t.Errorf("Flux reads %s; want %s", got, want)
+			}
 			record(t, c.name, d)
 		})
 	}
