@@ -73,14 +73,14 @@ func TestRestoreFromABackup(t *testing.T) {
 		// received is how often the message came in all.
 		received int
 	}{
-		{name: "without status, an agent that deduplicates", want: outcome{v1alpha1.PhaseCompleted, "Completed", v1alpha1.RecoveredByReplay}, read: status.CurrentStatus, received: 2},
-		{name: "without status, an agent that only keeps the history", flags: []string{"--dedup=false"}, want: found, read: status.CurrentStatus, received: 1},
-		{name: "without status, an agent that keeps neither", flags: []string{"--dedup=false", "--history=false"},
+		{name: "without status: an agent that deduplicates", want: outcome{v1alpha1.PhaseCompleted, "Completed", v1alpha1.RecoveredByReplay}, read: status.CurrentStatus, received: 2},
+		{name: "without status: an agent that only keeps the history", flags: []string{"--dedup=false"}, want: found, read: status.CurrentStatus, received: 1},
+		{name: "without status: an agent that keeps neither", flags: []string{"--dedup=false", "--history=false"},
 			want: outcome{v1alpha1.PhaseUnknown, "OutcomeUnknown", ""}, read: status.FailedStatus, received: 1},
-		{name: "without status, an agent that has forgotten the messageId", flags: []string{"--retention=1s"}, want: found, read: status.CurrentStatus, received: 1},
-		{name: "with status, an agent that deduplicates", status: true, want: done, read: status.CurrentStatus, received: 1},
-		{name: "with status, an agent that only keeps the history", flags: []string{"--dedup=false"}, status: true, want: done, read: status.CurrentStatus, received: 1},
-		{name: "with status, an agent that keeps neither", flags: []string{"--dedup=false", "--history=false"}, status: true, want: done, read: status.CurrentStatus, received: 1},
+		{name: "without status: an agent that has forgotten the messageId", flags: []string{"--retention=1s"}, want: found, read: status.CurrentStatus, received: 1},
+		{name: "with status: an agent that deduplicates", status: true, want: done, read: status.CurrentStatus, received: 1},
+		{name: "with status: an agent that only keeps the history", flags: []string{"--dedup=false"}, status: true, want: done, read: status.CurrentStatus, received: 1},
+		{name: "with status: an agent that keeps neither", flags: []string{"--dedup=false", "--history=false"}, status: true, want: done, read: status.CurrentStatus, received: 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

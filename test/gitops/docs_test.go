@@ -81,7 +81,7 @@ func blocks(page, language string) []string {
 	return out
 }
 
-// documents are the objects of a YAML text. One that names a key twice is refused by the API server and by nothing here.
+// documents are the objects of a YAML text.
 func documents(t *testing.T, text string) []*unstructured.Unstructured {
 	t.Helper()
 	var out []*unstructured.Unstructured

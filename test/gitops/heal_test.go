@@ -25,12 +25,13 @@ func TestApplyingAgainIsNoWrite(t *testing.T) {
 		delay     string
 		phase     v1alpha1.Phase
 		messageID string
-		// minted are the fields of the spec that the operator wrote.
+		// minted are the fields of the spec that the operator wrote: ids, and the schema's default of a duration, 72h, in the
+		// form that Go gives it, 72h0m0s.
 		minted []string
 	}{
-		{name: "under way", delay: "10m", phase: v1alpha1.PhaseSubmitted, messageID: "m-71", minted: []string{"f:contextId"}},
-		{name: "done", delay: "0s", phase: v1alpha1.PhaseCompleted, messageID: "m-71", minted: []string{"f:contextId"}},
-		{name: "without messageId", delay: "0s", phase: v1alpha1.PhaseCompleted, minted: []string{"f:contextId", "f:messageId"}},
+		{name: "under way", delay: "10m", phase: v1alpha1.PhaseSubmitted, messageID: "m-71", minted: []string{"f:contextId", "f:deliveryDeadline"}},
+		{name: "done", delay: "0s", phase: v1alpha1.PhaseCompleted, messageID: "m-71", minted: []string{"f:contextId", "f:deliveryDeadline"}},
+		{name: "without messageId", delay: "0s", phase: v1alpha1.PhaseCompleted, minted: []string{"f:contextId", "f:deliveryDeadline", "f:messageId"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
