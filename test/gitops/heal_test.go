@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/test/harness"
 )
@@ -268,4 +267,3 @@ func TestArgoActions(t *testing.T) {
 		}
 	}
 }
-

@@ -71,7 +71,9 @@ func ends(in a2a.TaskState) func(*testing.T) string {
 }
 
 func patchSpec(patch string) func(*harness.Space) {
-	return func(s *harness.Space) { s.Kubectl("patch", "delegation", "d", "--type=merge", "-p", `{"spec":`+patch+`}`) }
+	return func(s *harness.Space) {
+		s.Kubectl("patch", "delegation", "d", "--type=merge", "-p", `{"spec":`+patch+`}`)
+	}
 }
 
 var past = metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))

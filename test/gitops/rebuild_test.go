@@ -182,4 +182,3 @@ func TestRebuildWhileATaskRuns(t *testing.T) {
 	agent.CancelTask(first.Status.TaskID)
 	s.AwaitPhase("reconcile", v1alpha1.PhaseCanceled)
 }
-
