@@ -4,6 +4,7 @@
 package install
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,7 +54,7 @@ func TestLifeOfARelease(t *testing.T) {
 	agent.Require("m-between", 1, 1)
 	manager.Stop()
 
-	p.helm("rollback", release, "2")
+	p.helm("rollback", release, "1")
 	p.uninstall(s, true)
 	if s.Get("before").UID != before.UID {
 		t.Error("the Delegation is another one after helm uninstall")
@@ -116,10 +117,10 @@ func (p *plane) uninstall(s *harness.Space, keep bool) {
 		}
 		s.AwaitGone(u)
 	}
-	// By any hand: the kinds that a chart can have made, wherever they are.
-	left := s.Kubectl("get", "all,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings,secrets,configmaps,networkpolicies,poddisruptionbudgets",
-		"--all-namespaces", "-l", "app.kubernetes.io/instance="+release, "-o", "name")
-	if strings.Contains(left, "/") {
-		p.t.Errorf("helm uninstall left\n%s", left)
-	}
+	// By any hand: the kinds that a chart can have made, wherever they are. What belongs to a Deployment goes after it.
+	harness.Eventually(p.t, harness.Patience, "nothing to be left", func(context.Context) (bool, string) {
+		left := s.Kubectl("get", "all,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings,secrets,configmaps,networkpolicies,poddisruptionbudgets",
+			"--all-namespaces", "-l", "app.kubernetes.io/instance="+release, "-o", "name")
+		return !strings.Contains(left, "/"), left
+	})
 }
