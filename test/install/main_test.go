@@ -101,7 +101,13 @@ func chart(t *testing.T) string {
 // render returns what the chart makes of values.
 func render(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := runHelm(t, append([]string{"template", release, chart(t), "--namespace", harness.OperatorNamespace}, args...)...)
+	return renderAs(t, release, args...)
+}
+
+// renderAs does so for a release of another name.
+func renderAs(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	out, err := runHelm(t, append([]string{"template", name, chart(t), "--namespace", harness.OperatorNamespace}, args...)...)
 	if err != nil {
 		t.Fatalf("helm template %q: %v\n%s", args, err, out)
 	}

@@ -21,17 +21,17 @@ func TestAServerTakesIt(t *testing.T) {
 	s.Kubectl("create", "namespace", harness.OperatorNamespace)
 	s.Kubectl("create", "namespace", "books")
 	for _, c := range []struct {
-		name string
-		args []string
+		name, release string
+		args          []string
 	}{
-		{"no values", nil},
-		{"two replicas", []string{"-f", filepath.Join(chart(t), "values-ha.yaml")}},
-		{"all values", []string{"-f", "testdata/values-all.yaml"}},
-		{"all values, for a namespace", []string{"-f", "testdata/values-all.yaml", "--set=namespaces={books}"}},
-		{"a release of another name", []string{"--name-template=finance"}},
+		{"no values", release, nil},
+		{"two replicas", release, []string{"-f", filepath.Join(chart(t), "values-ha.yaml")}},
+		{"all values", release, []string{"-f", "testdata/values-all.yaml"}},
+		{"all values for a namespace", release, []string{"-f", "testdata/values-all.yaml", "--set=namespaces={books}"}},
+		{"another name", "finance", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			text := withoutServiceMonitors(render(t, c.args...))
+			text := withoutServiceMonitors(renderAs(t, c.release, c.args...))
 			s.In(t).Kubectl("apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", write(t, "manifests.yaml", text))
 		})
 	}
