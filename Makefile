@@ -23,11 +23,13 @@ CONTROLLER_GEN := $(TOOLS)/controller-gen
 CRD_REF_DOCS := $(TOOLS)/crd-ref-docs
 GOLANGCI_LINT := $(TOOLS)/golangci-lint
 GOTESTSUM := $(TOOLS)/gotestsum
+HELM := $(TOOLS)/helm
 KUSTOMIZE := $(TOOLS)/kustomize
 AUDIT_TOOLS := $(TOOLS)/govulncheck $(TOOLS)/cyclonedx-gomod $(TOOLS)/indexdb
 KUBECTL ?= $(if $(wildcard bin/k8s/kubectl),bin/k8s/kubectl,kubectl)
 
-GENERATED := api/v1alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml docs/api-reference.md
+CHART := charts/delegation-operator
+GENERATED := api/v1alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml $(CHART)/files docs/api-reference.md
 
 ##@ General
 
@@ -49,9 +51,12 @@ generate: $(CONTROLLER_GEN) ## Generate the DeepCopy methods.
 	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/...
 
 .PHONY: manifests
-manifests: $(CONTROLLER_GEN) ## Generate the CRDs and the manager's ClusterRole.
+manifests: $(CONTROLLER_GEN) ## Generate the CRDs and the manager's ClusterRole, and copy them into the chart.
 	$(CONTROLLER_GEN) crd rbac:roleName=manager-role paths="{./api/...,./controllers/...}" \
 		output:crd:artifacts:config=config/crd/bases output:rbac:artifacts:config=config/rbac
+	cp config/crd/bases/*.yaml $(CHART)/files/crds/
+	cp config/rbac/role.yaml $(CHART)/files/role.yaml
+	cp config/policy/continuations.yaml $(CHART)/files/policy.yaml
 
 .PHONY: docs-api
 docs-api: $(CRD_REF_DOCS) ## Generate docs/api-reference.md.
@@ -77,7 +82,7 @@ verify: generate manifests docs-api ## Check that generated files, go.mod and fo
 	@echo "generated files, go.mod and formatting are up to date"
 
 .PHONY: test
-test: localcluster build interop-deps test-alerts $(GOTESTSUM) ## Run all tests.
+test: localcluster build interop-deps test-alerts $(GOTESTSUM) $(HELM) ## Run all tests.
 	$(GOTESTSUM) --format=testname -- -count=1 -timeout=15m $(TEST_FLAGS) $(TEST_PACKAGES)
 
 .PHONY: fuzz
@@ -145,6 +150,10 @@ interop: interop-needs-npm localcluster build interop-deps ## Install agents tha
 build: ## Build all programs of cmd/ into bin/.
 	go build -o $(BIN)/ ./cmd/...
 
+.PHONY: chart
+chart: manifests $(HELM) ## Write the chart as a package into dist.
+	$(HELM) package $(CHART) --destination dist
+
 .PHONY: build-installer
 build-installer: manifests $(KUSTOMIZE) ## Write dist/install.yaml, with the manager's image IMG.
 	@mkdir -p dist
@@ -201,7 +210,7 @@ $(BIN)/k8s/localcluster: $(wildcard hack/localcluster/*.go) hack/localcluster/go
 ##@ Tools
 
 .PHONY: tools
-tools: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(GOLANGCI_LINT) $(GOTESTSUM) $(KUSTOMIZE) ## Build all tools into bin/tools.
+tools: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(GOLANGCI_LINT) $(GOTESTSUM) $(HELM) $(KUSTOMIZE) ## Build all tools into bin/tools.
 
 # controller-gen writes its version into what it generates.
 $(CONTROLLER_GEN): TOOL_LDFLAGS := -X sigs.k8s.io/controller-tools/pkg/version.version=$(CONTROLLER_GEN_VERSION)

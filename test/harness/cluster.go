@@ -38,6 +38,9 @@ const (
 // Installation is what tests install: config/default, and all namespaces' credentials.
 const Installation = "test/harness/install"
 
+// Nothing is for tests of installations: they install by themselves, and start the manager with StartDeployment.
+const Nothing = ""
+
 // Cluster is the API server that the tests of a package share.
 type Cluster struct {
 	config    *rest.Config
@@ -75,20 +78,28 @@ func (c *Cluster) install(t testing.TB) error {
 	if c.admin, err = client.New(c.config, client.Options{Scheme: scheme}); err != nil {
 		return err
 	}
+	if c.manifests == Nothing {
+		return nil
+	}
 	s := &Space{t: t, Cluster: c, Client: c.admin, Namespace: metav1.NamespaceDefault}
 	manifests := filepath.Join(Root(t), filepath.FromSlash(c.manifests))
 	// The CRDs are there already, by another's hand.
 	if out, err := s.TryKubectl("apply", "--server-side", "--force-conflicts", "-k", manifests); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
+	c.token, err = c.tokenOf(t, OperatorNamespace, serviceAccount)
+	return err
+}
+
+// tokenOf requests a token of a ServiceAccount.
+func (c *Cluster) tokenOf(t testing.TB, namespace, name string) (string, error) {
 	account := &corev1.ServiceAccount{}
-	account.Namespace, account.Name = OperatorNamespace, serviceAccount
+	account.Namespace, account.Name = namespace, name
 	request := &authenticationv1.TokenRequest{}
 	if err := c.admin.SubResource("token").Create(t.Context(), account, request); err != nil {
-		return fmt.Errorf("token of the manager's ServiceAccount: %w", err)
+		return "", fmt.Errorf("token of the ServiceAccount %s/%s: %w", namespace, name, err)
 	}
-	c.token = request.Status.Token
-	return nil
+	return request.Status.Token, nil
 }
 
 // Space is one test's share of a cluster: a namespace of its own.
