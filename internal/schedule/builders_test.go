@@ -99,9 +99,6 @@ func (b *builder) run(s string, phase v1alpha1.Phase) *v1alpha1.Delegation {
 	return d
 }
 
-// name is the name of the run of a time.
-func (b *builder) name(s string) string { return RunName(b.s, at(b.t, s)) }
-
 func (b *builder) decide(now string, runs ...*v1alpha1.Delegation) Plan {
 	return Decide(Input{Now: at(b.t, now), Schedule: b.s, Runs: runs})
 }

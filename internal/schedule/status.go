@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
@@ -37,16 +38,11 @@ const maxSkew = 10 * time.Minute
 
 // times reads the schedule, or says why that can't be done.
 func (p *planner) times() (times, *outbox.Problem) {
-	zone, name := time.UTC, "UTC"
-	if p.s.Spec.TimeZone != nil {
-		var err error
-		if name = *p.s.Spec.TimeZone; name != "" {
-			zone, err = time.LoadLocation(name)
-		}
-		if err != nil {
-			return times{}, &outbox.Problem{Reason: ReasonUnknownTimeZone, Message: fmt.Sprintf(
-				"no time zone has the name %q; to correct it: %s", name, p.kubectl("patch", ` --type=merge -p '{"spec":{"timeZone":"Europe/Berlin"}}'`))}
-		}
+	name := ptr.Deref(p.s.Spec.TimeZone, "") // the empty name is UTC
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return times{}, &outbox.Problem{Reason: ReasonUnknownTimeZone, Message: fmt.Sprintf(
+			"no time zone has the name %q; to correct it: %s", name, p.kubectl("patch", ` --type=merge -p '{"spec":{"timeZone":"Europe/Berlin"}}'`))}
 	}
 	t, err := parse(p.s.Spec.Schedule, zone)
 	if err != nil {

@@ -55,26 +55,9 @@ func New(ctx context.Context, c Config, log logr.Logger) (*Tracer, error) {
 	if c.Endpoint == "" {
 		return nil, nil
 	}
-	u, err := url.Parse(c.Endpoint)
-	switch {
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("%w: the endpoint has to be a URL such as http://collector:4317", ErrConfig)
-	case u.User != nil:
-		return nil, fmt.Errorf("%w: the endpoint holds credentials; put them into OTEL_EXPORTER_OTLP_HEADERS", ErrConfig)
-	case c.Ratio < 0 || c.Ratio > 1:
-		return nil, fmt.Errorf("%w: %v is no share of traces, from 0 to 1", ErrConfig, c.Ratio)
-	}
-	var client otlptrace.Client
-	switch c.Protocol {
-	case ProtocolGRPC:
-		client = otlptracegrpc.NewClient(otlptracegrpc.WithEndpointURL(c.Endpoint))
-	case ProtocolHTTP:
-		if u.Path == "" || u.Path == "/" {
-			u.Path = "/v1/traces"
-		}
-		client = otlptracehttp.NewClient(otlptracehttp.WithEndpointURL(u.String()))
-	default:
-		return nil, fmt.Errorf("%w: protocol %q is none of %s and %s", ErrConfig, c.Protocol, ProtocolGRPC, ProtocolHTTP)
+	client, err := c.client()
+	if err != nil {
+		return nil, err
 	}
 	exporter, err := otlptrace.New(ctx, client)
 	if err != nil {
@@ -88,6 +71,30 @@ func New(ctx context.Context, c Config, log logr.Logger) (*Tracer, error) {
 	// A collector that is away is no error of the operator, and would be one a second.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.V(1).Info("traces", "error", err.Error()) }))
 	return newTracer(c.Ratio, sdktrace.WithResource(about), sdktrace.WithBatcher(exporter, sdktrace.WithBatchTimeout(batchTimeout))), nil
+}
+
+// client checks the configuration.
+func (c Config) client() (otlptrace.Client, error) {
+	u, err := url.Parse(c.Endpoint)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("%w: the endpoint has to be a URL such as http://collector:4317", ErrConfig)
+	case u.User != nil:
+		return nil, fmt.Errorf("%w: the endpoint holds credentials; put them into OTEL_EXPORTER_OTLP_HEADERS", ErrConfig)
+	case c.Ratio < 0 || c.Ratio > 1:
+		return nil, fmt.Errorf("%w: %v is no share of traces, from 0 to 1", ErrConfig, c.Ratio)
+	}
+	switch c.Protocol {
+	case ProtocolGRPC:
+		return otlptracegrpc.NewClient(otlptracegrpc.WithEndpointURL(c.Endpoint)), nil
+	case ProtocolHTTP:
+		if u.Path == "" || u.Path == "/" {
+			u.Path = "/v1/traces"
+		}
+		return otlptracehttp.NewClient(otlptracehttp.WithEndpointURL(u.String())), nil
+	default:
+		return nil, fmt.Errorf("%w: protocol %q is none of %s and %s", ErrConfig, c.Protocol, ProtocolGRPC, ProtocolHTTP)
+	}
 }
 
 // Shutdown hands over what is left when the manager stops. What the collector does not take within a few seconds is lost.

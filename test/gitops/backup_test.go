@@ -51,11 +51,11 @@ func wipe(t *testing.T, s *harness.Space, objects ...client.Object) {
 	t.Helper()
 	for _, o := range objects {
 		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
-		if err := s.Client.Patch(t.Context(), o.DeepCopyObject().(client.Object), patch); err != nil { //nolint:errcheck // a copy is of the same type
+		if err := s.Client.Patch(t.Context(), o.DeepCopyObject().(client.Object), patch); err != nil {
 			t.Fatal(err)
 		}
 		s.Delete(o)
-		s.AwaitGone(o.DeepCopyObject().(client.Object)) //nolint:errcheck // a copy is of the same type
+		s.AwaitGone(o.DeepCopyObject().(client.Object))
 	}
 }
 

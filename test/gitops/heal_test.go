@@ -82,7 +82,7 @@ func specFields(t *testing.T, d *v1alpha1.Delegation, except string) []string {
 		var owned struct {
 			Spec map[string]any `json:"f:spec"`
 		}
-		if err := json.Unmarshal(entry.FieldsV1.Raw, &owned); err != nil {
+		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &owned); err != nil {
 			t.Fatal(err)
 		}
 		for name := range owned.Spec {

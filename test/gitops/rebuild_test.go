@@ -108,7 +108,7 @@ func TestRebuildFromGit(t *testing.T) {
 			spaces[i].AwaitPhase(name, v1alpha1.PhaseCompleted)
 		}
 		if x.edit != nil {
-			d := x.work(spaces[i])[0].(*v1alpha1.Delegation) //nolint:errcheck // the first is a Delegation
+			d := x.work(spaces[i])[0].(*v1alpha1.Delegation)
 			x.edit(&d.Spec)
 			x.git.commit(d)
 			x.git.apply(spaces[i])

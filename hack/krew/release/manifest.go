@@ -88,22 +88,26 @@ func Validate(text string) (*Manifest, error) {
 	case len(m.Spec.Platforms) == 0:
 		return nil, fmt.Errorf("spec.platforms: there are none")
 	}
+	return m, m.platforms()
+}
+
+func (m *Manifest) platforms() error {
 	seen := map[string]bool{}
 	for i, p := range m.Spec.Platforms {
 		os, arch := p.Selector.MatchLabels["os"], p.Selector.MatchLabels["arch"]
 		switch {
 		case os == "" || arch == "" || seen[os+"/"+arch]:
-			return nil, fmt.Errorf("spec.platforms[%d]: the selector %q is incomplete or there twice", i, p.Selector.MatchLabels)
+			return fmt.Errorf("spec.platforms[%d]: the selector %q is incomplete or there twice", i, p.Selector.MatchLabels)
 		case !sha.MatchString(p.Sha256):
-			return nil, fmt.Errorf("spec.platforms[%d].sha256: %q is none", i, p.Sha256)
+			return fmt.Errorf("spec.platforms[%d].sha256: %q is none", i, p.Sha256)
 		case !strings.HasPrefix(p.URI, "https://") || !strings.HasSuffix(p.URI, ".tar.gz"):
-			return nil, fmt.Errorf("spec.platforms[%d].uri: %q is no archive", i, p.URI)
+			return fmt.Errorf("spec.platforms[%d].uri: %q is no archive", i, p.URI)
 		case p.Bin != binary(os):
-			return nil, fmt.Errorf("spec.platforms[%d].bin: %q, want %q", i, p.Bin, binary(os))
+			return fmt.Errorf("spec.platforms[%d].bin: %q, want %q", i, p.Bin, binary(os))
 		}
 		seen[os+"/"+arch] = true
 	}
-	return m, nil
+	return nil
 }
 
 func binary(os string) string {
