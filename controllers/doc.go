@@ -5,10 +5,10 @@
 // of a Delegation, asks for the one next action, performs it, and asks again.
 package controllers
 
-// +kubebuilder:rbac:groups=a2a.delegation.dev,resources=delegations,verbs=get;list;watch;create;update;delete
+// +kubebuilder:rbac:groups=a2a.delegation.dev,resources=delegations,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=a2a.delegation.dev,resources=delegations/status,verbs=update
 // +kubebuilder:rbac:groups=a2a.delegation.dev,resources=delegations/finalizers,verbs=update
-// +kubebuilder:rbac:groups=a2a.delegation.dev,resources=remoteagents,verbs=get;list;watch;update
+// +kubebuilder:rbac:groups=a2a.delegation.dev,resources=remoteagents,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=a2a.delegation.dev,resources=remoteagents/finalizers,verbs=update
 // +kubebuilder:rbac:groups=a2a.delegation.dev,resources=remoteagents/status,verbs=update
 // +kubebuilder:rbac:groups=a2a.delegation.dev,resources=delegationschedules,verbs=get;list;watch

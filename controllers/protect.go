@@ -64,11 +64,12 @@ func inUse(users []v1alpha1.Delegation) *outbox.Problem {
 }
 
 func (r *RemoteAgentReconciler) hold(ctx context.Context, ra *v1alpha1.RemoteAgent, change func(client.Object, string) bool) (bool, error) {
+	read := ra
 	ra = ra.DeepCopy()
 	if !change(ra, v1alpha1.InUseFinalizer) {
 		return false, nil
 	}
-	err := r.Client.Update(ctx, ra)
+	err := amend(ctx, r.Client, ra, read)
 	if apierrors.IsConflict(err) {
 		return true, nil
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -71,11 +72,9 @@ func (p *Pushes) relay(ctx context.Context, cached *v1alpha1.Delegation, e push.
 		if d.UID != cached.UID || mark == "" {
 			return nil
 		}
-		if d.Annotations == nil {
-			d.Annotations = map[string]string{}
-		}
-		d.Annotations[v1alpha1.HintAnnotation] = mark
-		err := p.Client.Update(ctx, d)
+		hinted := d.DeepCopy()
+		metav1.SetMetaDataAnnotation(&hinted.ObjectMeta, v1alpha1.HintAnnotation, mark)
+		err := amend(ctx, p.Client, hinted, d)
 		if err == nil {
 			result = push.Relayed
 		}

@@ -24,7 +24,7 @@ func (r *DelegationReconciler) record(ctx context.Context, s *scope, a outbox.Re
 	d := s.delegation.DeepCopy()
 	if a.Protects {
 		controllerutil.AddFinalizer(d, v1alpha1.DeliveryFinalizer)
-		if err := r.Client.Update(ctx, d); err != nil {
+		if err := amend(ctx, r.Client, d, s.delegation); err != nil {
 			return err
 		}
 	}
@@ -62,7 +62,7 @@ func (r *DelegationReconciler) release(ctx context.Context, s *scope, a outbox.R
 	if !controllerutil.RemoveFinalizer(d, v1alpha1.DeliveryFinalizer) {
 		return nil
 	}
-	if err := r.Client.Update(ctx, d); err != nil {
+	if err := amend(ctx, r.Client, d, s.delegation); err != nil {
 		return err
 	}
 	if !d.Status.Phase.Finished() {

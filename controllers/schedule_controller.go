@@ -112,9 +112,9 @@ func (r *ScheduleReconciler) settle(ctx context.Context, in *schedule.Input, pla
 		r.emit(in.Schedule, nil, e)
 	}
 	for _, run := range plan.Cancel {
-		run = run.DeepCopy()
-		run.Spec.Cancel = true
-		if err := r.Client.Update(ctx, run); client.IgnoreNotFound(err) != nil {
+		canceled := run.DeepCopy()
+		canceled.Spec.Cancel = true
+		if err := amend(ctx, r.Client, canceled, run); client.IgnoreNotFound(err) != nil {
 			return err
 		}
 	}

@@ -78,18 +78,18 @@ func witness(ctx context.Context, client *remote.Client, a outbox.Send, promised
 	return ex
 }
 
-// journal writes the attempt and the message's ids in one Update with resourceVersion, and returns the right to send.
+// journal writes the attempt and the message's ids in one write with resourceVersion, and returns the right to send.
 func (r *DelegationReconciler) journal(ctx context.Context, d *v1alpha1.Delegation, to outbox.Envelope, attempt outbox.Attempt) (outbox.Token, error) {
+	read := d.DeepCopy()
 	d.Spec.MessageID, d.Spec.ContextID = to.MessageID, to.ContextID
 	controllerutil.AddFinalizer(d, v1alpha1.DeliveryFinalizer)
 	if err := attempt.Annotate(d); err != nil {
 		return outbox.Token{}, err
 	}
-	before := d.ResourceVersion
-	if err := r.Client.Update(ctx, d); err != nil {
+	if err := amend(ctx, r.Client, d, read); err != nil {
 		return outbox.Token{}, err
 	}
-	return outbox.Fence(d, before, attempt)
+	return outbox.Fence(d, read.ResourceVersion, attempt)
 }
 
 // ask hands a courier a call that may be repeated at will.

@@ -106,7 +106,7 @@ func TestCrashBetweenJournalAndSend(t *testing.T) {
 			s := cluster.Space(t)
 			agent := harness.StartAgent(t, c.flags...)
 			proxy := s.StartAPIProxy()
-			journalled := proxy.KeepBack(harness.UpdateDelegation)
+			journalled := proxy.KeepBack(harness.AmendDelegation)
 			manager := s.StartManagerBehind(proxy)
 			s.Create(s.RemoteAgent(agent.URL).AttemptTimeout(shortAttempt).Lookup(c.lookup, shortSettle).Build())
 			s.Create(s.Reconciliation("d").MessageID("m-1").Build())

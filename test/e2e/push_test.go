@@ -126,7 +126,7 @@ func TestPush(t *testing.T) {
 			})
 			requireQuiet(t, proxy, relay)
 			agent.Require("m-1", 1, 1)
-			if n := proxy.DelegationWrites()[harness.UpdateDelegation]; n != 1 {
+			if n := proxy.DelegationWrites()[harness.AmendDelegation]; n != 1 {
 				t.Errorf("%d writes to the object, want the journal only", n)
 			}
 		})
@@ -208,7 +208,7 @@ func TestPushToTheReplicaThatDoesNotLead(t *testing.T) {
 		t.Errorf("the hint is %q", hint)
 	}
 	// One for the end and at most one for the state before it.
-	if n := other.DelegationWrites(); n[harness.UpdateDelegation] < 1 || n[harness.UpdateDelegation] > 2 || n[harness.UpdateStatus] != 0 {
+	if n := other.DelegationWrites(); n[harness.AmendDelegation] < 1 || n[harness.AmendDelegation] > 2 || n[harness.UpdateStatus] != 0 {
 		t.Errorf("the replica that does not lead wrote %v", n)
 	}
 }

@@ -143,7 +143,7 @@ func TestStreamTellsOfChanges(t *testing.T) {
 			s.Create(s.Reconciliation("d").MessageID("m-1").Build())
 			s.AwaitPhase("d", v1alpha1.PhaseCompleted)
 			// Journal; bound, working, finished.
-			want := map[harness.Write]int{harness.UpdateDelegation: 1, harness.UpdateStatus: 3}
+			want := map[harness.Write]int{harness.AmendDelegation: 1, harness.UpdateStatus: 3}
 			harness.Eventually(t, 5*time.Second, fmt.Sprintf("the writes %v", want), func(context.Context) (bool, string) {
 				return maps.Equal(proxy.DelegationWrites(), want), fmt.Sprint(proxy.Writes())
 			})

@@ -31,19 +31,19 @@ func TestWritesPerDelegation(t *testing.T) {
 			agent: func(t *testing.T) string { return harness.StartAgent(t, "--delay=300ms").URL },
 			// A look more may follow until the end is recorded, which takes a busy machine a while.
 			poll: 3 * time.Second,
-			want: map[harness.Write]int{harness.UpdateDelegation: 1, harness.UpdateStatus: 2},
+			want: map[harness.Write]int{harness.AmendDelegation: 1, harness.UpdateStatus: 2},
 		},
 		{
 			name:  "a task that has ended in the first answer: journal, finish",
 			agent: func(t *testing.T) string { return harness.StartInstantAgent(t, harness.AnswerCompletedTask) },
 			poll:  200 * time.Millisecond,
-			want:  map[harness.Write]int{harness.UpdateDelegation: 1, harness.UpdateStatus: 1},
+			want:  map[harness.Write]int{harness.AmendDelegation: 1, harness.UpdateStatus: 1},
 		},
 		{
 			name:  "a reply without a task: journal, finish",
 			agent: func(t *testing.T) string { return harness.StartInstantAgent(t, harness.AnswerMessage) },
 			poll:  200 * time.Millisecond,
-			want:  map[harness.Write]int{harness.UpdateDelegation: 1, harness.UpdateStatus: 1},
+			want:  map[harness.Write]int{harness.AmendDelegation: 1, harness.UpdateStatus: 1},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -104,7 +104,7 @@ func TestStoppedLeader(t *testing.T) {
 	proxy := s.StartAPIProxy(func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			whole := httptest.NewRecorder()
-			if site, ok := apiCall(r); !ok || site != "API PUT delegations" || !once.CompareAndSwap(false, true) {
+			if site, ok := apiCall(r); !ok || site != "API PATCH delegations" || !once.CompareAndSwap(false, true) {
 				next.ServeHTTP(w, r)
 				return
 			}

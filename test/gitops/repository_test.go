@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -51,7 +52,11 @@ func (r *repository) path(o client.Object) string {
 	return filepath.Join(r.dir, fmt.Sprintf("%s-%s.yaml", kind, o.GetName()))
 }
 
-// manifest is what a person writes of an object: no status, no namespace, no field that is the schema's default.
+// longForm is how Go writes hours and minutes.
+var longForm = regexp.MustCompile(`: ([0-9]+h)0m0s\n|: ((?:[0-9]+h)?[0-9]+m)0s\n`)
+
+// manifest is what a person writes of an object: no status, no namespace, no field that is the schema's default, and 24h for
+// a day.
 func manifest(t *testing.T, o client.Object) map[string]any {
 	t.Helper()
 	text, err := yaml.Marshal(o)
@@ -63,7 +68,7 @@ func manifest(t *testing.T, o client.Object) map[string]any {
 		Kind       string         `json:"kind"`
 		Spec       map[string]any `json:"spec"`
 	}
-	if err := yaml.Unmarshal(text, &content); err != nil {
+	if err := yaml.Unmarshal(longForm.ReplaceAll(text, []byte(": $1$2\n")), &content); err != nil {
 		t.Fatal(err)
 	}
 	return map[string]any{

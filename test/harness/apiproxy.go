@@ -30,8 +30,8 @@ type Write struct {
 
 // The writes that the operator makes to Delegations.
 var (
-	UpdateDelegation = Write{http.MethodPut, "delegations"}
-	UpdateStatus     = Write{http.MethodPut, "delegations/status"}
+	AmendDelegation = Write{http.MethodPatch, "delegations"}
+	UpdateStatus    = Write{http.MethodPut, "delegations/status"}
 )
 
 // APIProxy stands between a manager and the API server. It counts writes, and can keep an answer back.
