@@ -10,7 +10,7 @@ import (
 
 // DelegationStatus is what is known of the message and of the task that the agent made of it.
 type DelegationStatus struct {
-	// ObservedGeneration is the generation of the spec that this status speaks of.
+	// ObservedGeneration is the generation of the spec that this status speaks of; -1 before the operator has seen any.
 	//
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`

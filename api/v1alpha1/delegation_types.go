@@ -43,6 +43,7 @@ type Delegation struct {
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.cancel) || !oldSelf.cancel || (has(self.cancel) && self.cancel)",message="a cancel can't be taken back: the agent may have it already; create a new Delegation",fieldPath=".cancel"
 	Spec DelegationSpec `json:"spec"`
 	// +optional
+	// +kubebuilder:default:={"observedGeneration":-1}
 	Status DelegationStatus `json:"status,omitzero"`
 }
 

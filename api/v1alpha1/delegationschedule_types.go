@@ -30,6 +30,7 @@ type DelegationSchedule struct {
 
 	Spec DelegationScheduleSpec `json:"spec"`
 	// +optional
+	// +kubebuilder:default:={"observedGeneration":-1}
 	Status DelegationScheduleStatus `json:"status,omitzero"`
 }
 
@@ -148,7 +149,7 @@ type RunMetadata struct {
 
 // DelegationScheduleStatus is what became of the schedule.
 type DelegationScheduleStatus struct {
-	// ObservedGeneration is the generation of the spec that this status speaks of.
+	// ObservedGeneration is the generation of the spec that this status speaks of; -1 before the operator has seen any.
 	//
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`

@@ -22,7 +22,7 @@ const (
 
 // RemoteAgentStatus is what is known of an agent.
 type RemoteAgentStatus struct {
-	// ObservedGeneration is the generation of the spec that this status speaks of.
+	// ObservedGeneration is the generation of the spec that this status speaks of; -1 before the operator has seen any.
 	//
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`

@@ -23,6 +23,7 @@ type RemoteAgent struct {
 
 	Spec RemoteAgentSpec `json:"spec"`
 	// +optional
+	// +kubebuilder:default:={"observedGeneration":-1}
 	Status RemoteAgentStatus `json:"status,omitzero"`
 }
 

@@ -147,8 +147,7 @@ func TestHealth(t *testing.T) {
 		t.Parallel()
 		s := cluster.Space(t)
 		s.Create(s.Delegation("d").Build())
-		// An object without conditions is Current to kstatus, whatever it is: the guide says what to do about it.
-		requireHealth(t, "Delegation", s.Get("d"), progressing, status.CurrentStatus)
+		requireHealth(t, "Delegation", s.Get("d"), progressing, status.InProgressStatus)
 	})
 }
 
