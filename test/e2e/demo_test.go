@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -48,6 +49,7 @@ func TestDemo(t *testing.T) {
 			t.Errorf("two demos showed %q %d times", want, n)
 		}
 	}
+	asInTheReadme(t, o)
 	pids := []int{pid(t, o, "manager"), pid(t, o, "finance-agent")}
 	if err := play.Down(t.Context(), o); err != nil {
 		t.Fatal(err)
@@ -61,6 +63,33 @@ func TestDemo(t *testing.T) {
 		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s is still there: %v", dir, err)
 		}
+	}
+}
+
+// asInTheReadme runs the commands that README.md has for after the demo.
+func asInTheReadme(t *testing.T, o play.Options) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(o.Root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begins, ends = "\nkubectl delegation create mine ", "\nmake demo-down\n"
+	_, rest, found := strings.Cut(string(text), begins)
+	commands, _, ended := strings.Cut(rest, ends)
+	if !found || !ended {
+		t.Fatal("README.md has no commands for after the demo")
+	}
+	// It ends when the agent asks, which an exit code says.
+	shell := exec.CommandContext(t.Context(), "bash", "-exc", strings.Replace(begins+commands, "--wait\n", "--wait || test $? = 3\n", 1))
+	shell.Dir = t.TempDir()
+	shell.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(o.Cluster.StateDir, "kubeconfig"),
+		"PATH="+strings.Join([]string{filepath.Join(o.Root, "bin"), o.Cluster.Assets, os.Getenv("PATH")}, ":"))
+	out, err := shell.CombinedOutput()
+	if err != nil {
+		t.Errorf("the README's commands: %v\n%s", err, out)
+	}
+	if report, err := os.ReadFile(filepath.Join(shell.Dir, "results", "report.md")); err != nil || len(report) == 0 {
+		t.Errorf("the report of the revision: %v\n%s", err, out)
 	}
 }
 

@@ -124,7 +124,7 @@ func TestOAuth2OverTLS(t *testing.T) {
 
 	tokens.replace("second")
 	s.Create(s.Reconciliation("after").MessageID("m-2").Build())
-	s.AwaitReason("after", "CredentialsUnavailable")
+	s.AwaitReason("after", "AgentUnreachable") // no token to look the message up with
 	changeSecret(t, s, secret, map[string]string{"secret": "second"})
 	s.AwaitPhase("after", v1alpha1.PhaseCompleted)
 	agent.Require("m-2", 1, 1)

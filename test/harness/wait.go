@@ -13,7 +13,7 @@ import (
 
 const (
 	// Patience bounds every wait for something that is expected at once. It is long because machines are busy.
-	Patience = 30 * time.Second
+	Patience = 90 * time.Second
 
 	pollInterval = 25 * time.Millisecond
 )

@@ -119,7 +119,7 @@ func (d *demo) installCRDs(ctx context.Context) error {
 		return err
 	}
 	return d.run(ctx, "wait", "crd", "--for=condition=Established", "--timeout=30s",
-		"delegations.a2a.delegation.dev", "remoteagents.a2a.delegation.dev")
+		"delegations.a2a.delegation.dev", "remoteagents.a2a.delegation.dev", "delegationschedules.a2a.delegation.dev")
 }
 
 func (d *demo) showAround() {
