@@ -120,8 +120,10 @@ func (c *decision) known() Action {
 
 // unasked notes that the agent could not be asked whether it knows the message, and when it is asked again.
 func (c *decision) unasked(r *Result, next time.Time) Action {
-	reason, message := ReasonAgentUnreachable, "the agent can't be asked whether it knows the message already ("+r.Reason+"); it is asked again at status.nextAttemptTime. "+
-		"Where it never can, set spec.contract.taskLookup.mode of the RemoteAgent to None"
+	agent := c.in.Delegation.AgentKey()
+	reason, message := ReasonAgentUnreachable, fmt.Sprintf("the agent can't be asked whether it knows the message already (%s): bring it back; it is asked again at "+
+		"status.nextAttemptTime. If it can never be asked, the message goes without: kubectl patch remoteagent -n %s %s --type=merge -p "+
+		`'{"spec":{"contract":{"taskLookup":{"mode":"None"}}}}'`, r.Reason, agent.Namespace, agent.Name)
 	if r.Outcome == Unauthorized {
 		reason, message = ReasonAuthenticationFailed, c.wrongCredentials(r)
 	}

@@ -81,7 +81,7 @@ func (c Config) client() (otlptrace.Client, error) {
 		return nil, fmt.Errorf("%w: the endpoint has to be a URL such as http://collector:4317", ErrConfig)
 	case u.User != nil:
 		return nil, fmt.Errorf("%w: the endpoint holds credentials; put them into OTEL_EXPORTER_OTLP_HEADERS", ErrConfig)
-	case c.Ratio < 0 || c.Ratio > 1:
+	case !(c.Ratio >= 0 && c.Ratio <= 1): // NaN too
 		return nil, fmt.Errorf("%w: %v is no share of traces, from 0 to 1", ErrConfig, c.Ratio)
 	}
 	switch c.Protocol {

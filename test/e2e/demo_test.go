@@ -88,7 +88,7 @@ func asInTheReadme(t *testing.T, o play.Options) {
 	if err != nil {
 		t.Errorf("the README's commands: %v\n%s", err, out)
 	}
-	if report, err := os.ReadFile(filepath.Join(shell.Dir, "results", "report.md")); err != nil || len(report) == 0 {
+	if report, err := os.ReadFile(filepath.Join(shell.Dir, ".local", "results", "report.md")); err != nil || len(report) == 0 {
 		t.Errorf("the report of the revision: %v\n%s", err, out)
 	}
 }
