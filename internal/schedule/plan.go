@@ -117,13 +117,14 @@ func (p *planner) fire() {
 	}
 	status.NextScheduleTime = &metav1.Time{Time: next}
 	p.plan.Until = next
-	if last := status.LastScheduleTime; last != nil && last.Sub(p.in.Now) > maxSkew {
-		p.ahead(t, last.Time)
+	settled := p.earliest()
+	if settled.Sub(p.in.Now) > maxSkew {
+		p.ahead(t, settled)
 		return
 	}
-	d := t.between(p.earliest(), p.in.Now)
+	d := t.between(settled, p.in.Now)
 	if d.latest.IsZero() {
-		p.ready(ReasonScheduled, "runs begin as scheduled")
+		p.idle()
 		return
 	}
 	p.begin(d)
@@ -144,7 +145,7 @@ func (p *planner) earliest() time.Time {
 func (p *planner) begin(d due) {
 	if end, late := p.tooLate(d.latest); late {
 		p.miss(d.latest, d.count, "it was more than spec.startingDeadlineSeconds late")
-		p.ready(ReasonScheduled, "runs begin as scheduled")
+		p.idle()
 		return
 	} else if blockers := p.blockers(); len(blockers) > 0 {
 		p.waitFor(blockers, d.latest, end)
