@@ -31,12 +31,12 @@ type refusing struct {
 
 // Create implements client.Writer.
 func (r *refusing) Create(context.Context, client.Object, ...client.CreateOption) error {
-	return apierrors.NewForbidden(schema.GroupResource{Resource: "delegations"}, "s", errTry(r.tries.Add(1)))
+	return apierrors.NewForbidden(schema.GroupResource{Resource: "delegations"}, "s", refusal(r.tries.Add(1)))
 }
 
-type errTry int64
+type refusal int64
 
-func (e errTry) Error() string { return strings.Repeat("quota ", int(e)) }
+func (r refusal) Error() string { return strings.Repeat("quota ", int(r)) }
 
 // As long as a run can't be created each attempt leaves the status as it is. A write would be an event, and as one begin the
 // next attempt past the backoff.
@@ -114,7 +114,9 @@ func TestARefusedRunIsTriedByTheBackoff(t *testing.T) {
 	if err := w.r.SetupWithManager(mgr, 1); err != nil {
 		t.Fatal(err)
 	}
-	go func() { _ = mgr.Start(t.Context()) }()
+	ended := make(chan error)
+	go func() { ended <- mgr.Start(t.Context()) }()
+	t.Cleanup(func() { <-ended })
 	time.Sleep(3 * time.Second)
 	// 5 ms that double each time make 10 attempts in 3 s. The first note has more than conditions, and is an event.
 	if n := api.tries.Load(); n < 3 || n > 15 {
