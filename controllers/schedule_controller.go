@@ -15,11 +15,15 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
+	"github.com/delegation-dev/delegation-operator/internal/remote"
 	"github.com/delegation-dev/delegation-operator/internal/schedule"
 )
 
@@ -38,10 +42,24 @@ type ScheduleReconciler struct {
 // SetupWithManager registers the controller and its watches; its index is one of the Delegations'.
 func (r *ScheduleReconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("delegationschedule").
-		For(&v1alpha1.DelegationSchedule{}).
+		For(&v1alpha1.DelegationSchedule{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: beyondConditions})).
 		Owns(&v1alpha1.Delegation{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
+}
+
+// beyondConditions passes over events of what the operator alone writes: as one, the note that a run could not be created would
+// begin the next attempt, and the backoff would never apply.
+func beyondConditions(e event.UpdateEvent) bool {
+	was, ok := e.ObjectOld.DeepCopyObject().(*v1alpha1.DelegationSchedule)
+	is, isToo := e.ObjectNew.DeepCopyObject().(*v1alpha1.DelegationSchedule)
+	if !ok || !isToo || was.ResourceVersion == is.ResourceVersion {
+		return true // the last is the resync
+	}
+	for _, s := range []*v1alpha1.DelegationSchedule{was, is} {
+		s.ResourceVersion, s.ManagedFields, s.Status.Conditions = "", nil, nil
+	}
+	return !equality.Semantic.DeepEqual(was, is)
 }
 
 // Reconcile plans and acts until the schedule has to wait. A plan that creates a run is followed by another, which records it.
@@ -160,7 +178,7 @@ func (r *ScheduleReconciler) begin(ctx context.Context, in *schedule.Input, plan
 	case apierrors.IsConflict(err):
 		return err
 	default:
-		in.Refused = &schedule.Refusal{Message: err.Error(), Final: apierrors.IsInvalid(err)}
+		in.Refused = &schedule.Refusal{Message: remote.Clean(err.Error()), Final: apierrors.IsInvalid(err)}
 	}
 	return nil
 }

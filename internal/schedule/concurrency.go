@@ -25,19 +25,32 @@ func (p *planner) waitFor(blockers []*v1alpha1.Delegation, at, end time.Time) {
 	if !end.IsZero() && end.Before(p.plan.Until) {
 		p.plan.Until = end.Add(time.Second)
 	}
-	var unknown *v1alpha1.Delegation
 	for _, run := range blockers {
-		if run.Status.Phase == v1alpha1.PhaseUnknown && unknown == nil {
-			unknown = run
-		}
 		if p.s.Spec.ConcurrencyPolicy == v1alpha1.ConcurrencyReplace && !run.Spec.Cancel && run.DeletionTimestamp == nil {
 			p.plan.Cancel = append(p.plan.Cancel, run)
 		}
 	}
-	if unknown != nil {
-		p.stalled(ReasonRunUnknown, "the run of "+stamp(at)+" waits for "+unknown.Name+", whose outcome is unknown; its condition has the commands that decide: "+
-			"kubectl describe delegation -n "+unknown.Namespace+" "+unknown.Name)
-		return
+	if !p.stoppedAtUnknown("the run of " + stamp(at)) {
+		p.ready(ReasonWaitingForRun, "the run of "+stamp(at)+" waits for the end of "+blockers[0].Name)
 	}
-	p.ready(ReasonWaitingForRun, "the run of "+stamp(at)+" waits for the end of "+blockers[0].Name)
+}
+
+// idle concludes where nothing is due. A run that is Unknown keeps the next from beginning, which a person should not learn from
+// one that is missed.
+func (p *planner) idle() {
+	if !p.stoppedAtUnknown("the next run") {
+		p.ready(ReasonScheduled, "runs begin as scheduled")
+	}
+}
+
+// stoppedAtUnknown tells of a run that is Unknown and that others wait for.
+func (p *planner) stoppedAtUnknown(what string) bool {
+	for _, run := range p.blockers() {
+		if run.Status.Phase == v1alpha1.PhaseUnknown {
+			p.stalled(ReasonRunUnknown, what+" waits for "+run.Name+", whose outcome is unknown; its condition has the commands that decide: "+
+				"kubectl describe delegation -n "+run.Namespace+" "+run.Name)
+			return true
+		}
+	}
+	return false
 }

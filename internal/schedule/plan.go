@@ -6,6 +6,7 @@ package schedule
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
@@ -116,13 +117,14 @@ func (p *planner) fire() {
 	}
 	status.NextScheduleTime = &metav1.Time{Time: next}
 	p.plan.Until = next
-	if last := status.LastScheduleTime; last != nil && last.Sub(p.in.Now) > maxSkew {
-		p.ahead(t, last.Time)
+	settled := p.earliest()
+	if settled.Sub(p.in.Now) > maxSkew {
+		p.ahead(t, settled)
 		return
 	}
-	d := t.between(p.earliest(), p.in.Now)
+	d := t.between(settled, p.in.Now)
 	if d.latest.IsZero() {
-		p.ready(ReasonScheduled, "runs begin as scheduled")
+		p.idle()
 		return
 	}
 	p.begin(d)
@@ -143,7 +145,7 @@ func (p *planner) earliest() time.Time {
 func (p *planner) begin(d due) {
 	if end, late := p.tooLate(d.latest); late {
 		p.miss(d.latest, d.count, "it was more than spec.startingDeadlineSeconds late")
-		p.ready(ReasonScheduled, "runs begin as scheduled")
+		p.idle()
 		return
 	} else if blockers := p.blockers(); len(blockers) > 0 {
 		p.waitFor(blockers, d.latest, end)
@@ -161,8 +163,17 @@ func (p *planner) begin(d due) {
 			p.miss(d.previous, d.count-1, "a later one begins instead")
 		}
 		p.plan.Create = newRun(p.s, d.latest)
-		p.ready(ReasonScheduled, "runs begin as scheduled")
+		if !p.refusedBefore() {
+			p.ready(ReasonScheduled, "runs begin as scheduled")
+		}
 	}
+}
+
+// refusedBefore reports whether an earlier attempt at a run failed. That is told until one succeeds: a status that was well
+// for as long as each attempt takes would be two writes for each.
+func (p *planner) refusedBefore() bool {
+	c := meta.FindStatusCondition(p.plan.Status.Conditions, v1alpha1.ConditionReady)
+	return c != nil && c.ObservedGeneration == p.s.Generation && (c.Reason == ReasonRunRefused || c.Reason == ReasonRunNotCreated)
 }
 
 // tooLate reports whether a run can't begin any more, and until when it can; zero for always.

@@ -90,6 +90,8 @@ func TestDecide(t *testing.T) {
 		{name: "before the creation: a rebuilt cluster does not catch up", b: b(t).created(past7), now: "2026-03-02T07:00:02Z", want: want{next: h8, reason: ReasonScheduled}},
 		{name: "the clock was set back", b: b(t).last(h7), now: "2026-03-02T06:55Z", want: want{last: h7, next: h7, reason: ReasonScheduled}},
 		{name: "far back: stopped, and not repeated", b: b(t).last(h9), now: past7, want: want{last: h9, next: "2026-03-02T10:00Z", until: "2026-03-02T08:50Z", reason: ReasonClockSkew, stalled: true}},
+		{name: "missed while the clock was ahead: stopped, and told", b: b(t).last(h7).missed("2027-03-02T07:00Z"), now: past8, want: want{last: h7, missed: "2027-03-02T07:00Z", next: "2027-03-02T08:00Z", until: "2027-03-02T06:50Z", reason: ReasonClockSkew, stalled: true}},
+		{name: "created far ahead of the clock", b: b(t).created(h9), now: past7, want: want{next: "2026-03-02T10:00Z", until: "2026-03-02T08:50Z", reason: ReasonClockSkew, stalled: true}},
 		{name: "several are late: the latest", b: b(t), now: "2026-03-02T09:10Z", want: want{create: h9, missed: h8, next: "2026-03-02T10:00Z", event: ReasonRunMissed, reason: ReasonScheduled}},
 		{name: "years are late: the latest", b: b(t).created("1990-01-01T00:00Z"), now: "2026-03-02T09:10Z", want: want{create: h9, missed: h8, next: "2026-03-02T10:00Z", event: ReasonRunMissed, reason: ReasonScheduled}},
 		{name: "in its deadline", b: b(t).deadline(time.Minute), now: "2026-03-02T07:01Z", want: want{create: h7, next: h8, reason: ReasonScheduled}},
@@ -108,6 +110,8 @@ func TestDecide(t *testing.T) {
 		{name: "Forbid, and the end comes", b: b(t).last(h7).policy(forbid), now: "2026-03-02T08:20Z", runs: one(h7, v1alpha1.PhaseFailed), want: want{create: h8, last: h7, next: h9, reason: ReasonScheduled}},
 		{name: "Forbid, and the run of the time is there", b: b(t).policy(forbid), now: past8, runs: one(h8, v1alpha1.PhaseWorking), want: want{last: h8, next: h9, reason: ReasonScheduled}},
 		{name: "Forbid, and the outcome is unknown", b: b(t).last(h7).policy(forbid), now: past8, runs: one(h7, v1alpha1.PhaseUnknown), want: want{last: h7, next: h9, reason: ReasonRunUnknown, stalled: true}},
+		{name: "Forbid, the outcome is unknown, and the deadline passes", b: b(t).last(h7).policy(forbid).deadline(time.Minute), now: "2026-03-02T08:01:02Z", runs: one(h7, v1alpha1.PhaseUnknown), want: want{last: h7, missed: h8, next: h9, event: ReasonRunMissed, reason: ReasonRunUnknown, stalled: true}},
+		{name: "Forbid, the outcome is unknown, and the deadline has passed", b: b(t).last(h7).missed(h8).policy(forbid).deadline(time.Minute), now: "2026-03-02T08:59:02Z", runs: one(h7, v1alpha1.PhaseUnknown), want: want{last: h7, missed: h8, next: h9, reason: ReasonRunUnknown, stalled: true}},
 		{name: "Allow, and the outcome is unknown", b: b(t).last(h7), now: past8, runs: one(h7, v1alpha1.PhaseUnknown), want: want{create: h8, last: h7, next: h9, reason: ReasonScheduled}},
 		{name: "Forbid, and a person gave it up", b: b(t).last(h7).policy(forbid), now: past8, runs: func(b *builder) []*v1alpha1.Delegation {
 			return []*v1alpha1.Delegation{abandoned(b.run(h7, ""))}
@@ -158,6 +162,15 @@ func TestDecideOnATakenName(t *testing.T) {
 	want{last: "2026-03-02T07:00Z", next: "2026-03-02T08:00Z", event: ReasonOtherBody, reason: ReasonScheduled}.require(t, b, Decide(in))
 	in.Taken.Spec.MessageID = "m-71"
 	want{missed: "2026-03-02T07:00Z", next: "2026-03-02T08:00Z", event: ReasonRunMissed, reason: ReasonScheduled}.require(t, b, Decide(in))
+}
+
+// What stops the schedule is named, by the time that is ahead.
+func TestDecideNamesWhatIsAhead(t *testing.T) {
+	p := hourly(t).last("2026-03-02T07:00Z").missed("2027-03-02T07:00Z").decide("2026-03-02T08:00:01Z")
+	ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady)
+	if want := "the last run that was missed is that of 2027-03-02T07:00:00Z, "; !strings.HasPrefix(ready.Message, want) {
+		t.Errorf("%s", ready.Message)
+	}
 }
 
 // The API server refuses the run.

@@ -33,7 +33,7 @@ const (
 	ReasonOtherBody       = "OtherBody"
 )
 
-// maxSkew is how far the last run's time may be ahead of the clock before that is called wrong: clocks of two managers differ.
+// maxSkew is how far what is settled may be ahead of the clock before that is called wrong: clocks of two managers differ.
 const maxSkew = 10 * time.Minute
 
 // times reads the schedule, or says why that can't be done.
@@ -52,15 +52,22 @@ func (p *planner) times() (times, *outbox.Problem) {
 	return t, nil
 }
 
-// ahead stops where the last run is one of the far future: a clock was wrong, now or then. Beginning anew could repeat a run.
-func (p *planner) ahead(t times, last time.Time) {
-	next := t.next(last)
+// ahead stops where what is settled reaches into the far future: a clock was wrong, now or then. Beginning anew could repeat a
+// run, and going on would pass over each time up to that without a word.
+func (p *planner) ahead(t times, settled time.Time) {
+	next := t.next(settled)
 	p.plan.Status.NextScheduleTime = nil
-	p.plan.Until = last.Add(-maxSkew)
+	p.plan.Until = settled.Add(-maxSkew)
 	if !next.IsZero() {
 		p.plan.Status.NextScheduleTime = &metav1.Time{Time: next}
 	}
-	p.stalled(ReasonClockSkew, "the last run is that of "+stamp(last)+", which is ahead of the manager's clock; if the clock was wrong then and not now, "+
+	what := "the schedule was created at "
+	if last := p.plan.Status.LastScheduleTime; last != nil && last.Time.Equal(settled) {
+		what = "the last run is that of "
+	} else if missed := p.plan.Status.LastMissedTime; missed != nil && missed.Time.Equal(settled) {
+		what = "the last run that was missed is that of "
+	}
+	p.stalled(ReasonClockSkew, what+stamp(settled)+", which is ahead of the manager's clock; if the clock was wrong then and not now, "+
 		"delete the schedule and apply it again: "+p.kubectl("delete", " --cascade=orphan"))
 }
 

@@ -1,7 +1,7 @@
 // Copyright The Delegation Operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package api tests what the API server alone makes of the two kinds: what it accepts, refuses, fills in and shows. No
+// Package api tests what the API server alone makes of the three kinds: what it accepts, refuses, fills in and shows. No
 // operator runs.
 package api
 

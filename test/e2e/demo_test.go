@@ -43,6 +43,12 @@ func TestDemo(t *testing.T) {
 		if err := play.Up(t.Context(), o); err != nil {
 			t.Fatalf("the %s demo: %v", which, err)
 		}
+		// One that a user made would begin runs while the next demo cleans up, and they would ask its agent.
+		sample := filepath.Join(o.Root, "config", "samples", "schedule.yaml")
+		out := inShell(t, o, t.TempDir(), "kubectl get delegationschedules -o name; kubectl apply -f "+sample)
+		if strings.Contains(out, "/reconcile-monthly\n") {
+			t.Errorf("after the %s demo one of before is there:\n%s", which, out)
+		}
 	}
 	for _, want := range []string{"recoveredBy: Replay", "# Reconciliation of 2026-09", "One task for each message that asks for one"} {
 		if n := strings.Count(shown.String(), want); n != 2 {
@@ -80,17 +86,25 @@ func asInTheReadme(t *testing.T, o play.Options) {
 		t.Fatal("README.md has no commands for after the demo")
 	}
 	// It ends when the agent asks, which an exit code says.
-	shell := exec.CommandContext(t.Context(), "bash", "-exc", strings.Replace(begins+commands, "--wait\n", "--wait || test $? = 3\n", 1))
-	shell.Dir = t.TempDir()
+	dir := t.TempDir()
+	out := inShell(t, o, dir, strings.Replace(begins+commands, "--wait\n", "--wait || test $? = 3\n", 1))
+	if report, err := os.ReadFile(filepath.Join(dir, ".local", "results", "report.md")); err != nil || len(report) == 0 {
+		t.Errorf("the report of the revision: %v\n%s", err, out)
+	}
+}
+
+// inShell runs commands with the environment that the demo tells its user to set.
+func inShell(t *testing.T, o play.Options, dir, commands string) string {
+	t.Helper()
+	shell := exec.CommandContext(t.Context(), "bash", "-exc", commands)
+	shell.Dir = dir
 	shell.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(o.Cluster.StateDir, "kubeconfig"),
 		"PATH="+strings.Join([]string{filepath.Join(o.Root, "bin"), o.Cluster.Assets, os.Getenv("PATH")}, ":"))
 	out, err := shell.CombinedOutput()
 	if err != nil {
-		t.Errorf("the README's commands: %v\n%s", err, out)
+		t.Errorf("%s: %v\n%s", commands, err, out)
 	}
-	if report, err := os.ReadFile(filepath.Join(shell.Dir, ".local", "results", "report.md")); err != nil || len(report) == 0 {
-		t.Errorf("the report of the revision: %v\n%s", err, out)
-	}
+	return string(out)
 }
 
 // pid reads a pid file of a program that runs.

@@ -63,6 +63,7 @@ func TestLifeOfARelease(t *testing.T) {
 	// Installed again, the release takes the CRDs back, and then takes them along.
 	p.helm("install", release, chart(t), "-f", "testdata/values-previous.yaml", "--set=crds.keep=false")
 	s.StartDeployment(harness.OperatorNamespace, deployment)
+	s.Kubectl("delete", "delegationschedules", "--all")
 	s.Kubectl("delete", "delegations,remoteagents", "--all")
 	p.uninstall(s, false)
 }

@@ -52,7 +52,7 @@ func Up(ctx context.Context, o Options) error {
 		play  func(context.Context) error
 	}{
 		{"A control plane on this machine", d.startCluster},
-		{"The two kinds", d.installCRDs},
+		{"The three kinds", d.installCRDs},
 		{"The operator, and a finance agent that will lose its first answer", d.startPrograms},
 		{"One message to the agent: reconcile September 2026", d.delegate},
 		{"The first answer was lost: what the operator did about it", d.showRecovery},
@@ -126,7 +126,7 @@ func (d *demo) showAround() {
 	d.printf(`
 === Everything still runs. Look around:
 
-  export KUBECONFIG=%s PATH=%s:$PATH
+  export KUBECONFIG=%s PATH=%s:%s:$PATH
   kubectl get delegations,remoteagents -o wide
   kubectl describe delegation %s
   kubectl explain delegation.spec.messageId
@@ -134,7 +134,7 @@ func (d *demo) showAround() {
 
 Logs: %s
 The end: make demo-down
-`, d.fromAnywhere(d.Cluster.Kubeconfig), d.fromAnywhere(d.Cluster.Assets), firstDelegation, d.agent, d.short(filepath.Join(d.StateDir, "*.log")))
+`, d.fromAnywhere(d.Cluster.Kubeconfig), d.fromAnywhere(filepath.Join(d.Root, "bin")), d.fromAnywhere(d.Cluster.Assets), firstDelegation, d.agent, d.short(filepath.Join(d.StateDir, "*.log")))
 }
 
 // short is a path as a person would type it: relative to the working directory where it is below that.

@@ -109,8 +109,8 @@ func (d *demo) clean(ctx context.Context) error {
 	if err := d.run(ctx, "patch", "remoteagent", "finance", "--type=merge", "--patch", `{"spec":{"cardURL":"`+d.agent+`"}}`); err != nil {
 		return err
 	}
-	// One after the other: a Delegation is settled with the help of its RemoteAgent.
-	for _, what := range [][]string{{"delegations", "--all"}, {"remoteagents", "--selector=" + exampleLabel}} {
+	// One after the other: a schedule would begin more, and a Delegation is settled with the help of its RemoteAgent.
+	for _, what := range [][]string{{"delegationschedules", "--all"}, {"delegations", "--all"}, {"remoteagents", "--selector=" + exampleLabel}} {
 		if err := d.run(ctx, "delete", what[0], what[1], "--timeout=60s"); err != nil {
 			return fmt.Errorf("%w; to begin from nothing: make demo-down", err)
 		}
