@@ -1,0 +1,33 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/delegation-dev/delegation-operator/internal/cardsign/cardtest"
+)
+
+// Where nothing tells that a key was taken out of the Secret, it is looked for every minute.
+func TestUnwatchedCardKeysAreReadAgain(t *testing.T) {
+	w, owner := newWeb(t), cardtest.NewSigner(t, jose.ES256, "k1")
+	for _, c := range []struct {
+		name                 string
+		published, unwatched bool
+		want                 time.Duration
+	}{
+		{"in a Secret that is not watched", false, true, time.Minute},
+		{"in a Secret that is watched", false, false, cardRefresh},
+		{"published", true, true, cardRefresh},
+	} {
+		e := verifying(t, w, cardtest.Set(t, owner), c.published)
+		e.r.Agents.UnwatchedSecrets = c.unwatched
+		if got := e.r.Agents.refresh(e.ra); got != c.want {
+			t.Errorf("%s: examined again after %s, want %s", c.name, got, c.want)
+		}
+	}
+}
