@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -29,5 +30,22 @@ func TestUnwatchedCardKeysAreReadAgain(t *testing.T) {
 		if got := e.r.Agents.refresh(e.ra); got != c.want {
 			t.Errorf("%s: examined again after %s, want %s", c.name, got, c.want)
 		}
+	}
+}
+
+// An answer that is too large to be a card is not a card that is away: it keeps no endpoint, whether or not its key is trusted.
+func TestLargeCardKeepsNoEndpoint(t *testing.T) {
+	large := []byte(strings.Repeat("x", 1<<20+1))
+	for _, withdrawn := range []bool{false, true} {
+		w, old, renewed := newWeb(t), cardtest.NewSigner(t, jose.ES256, "k1"), cardtest.NewSigner(t, jose.ES256, "k2")
+		e := verifying(t, w, cardtest.Set(t, old), false)
+		w.serveCard(old.Signed(t, naming(w.URL+"/a2a")))
+		e.require("Ready", w.URL+"/a2a")
+		if withdrawn {
+			e.trust(cardtest.Set(t, renewed))
+		}
+		w.serveCard(large)
+		e.require("CardUnavailable", "")
+		e.require("CardUnavailable", "")
 	}
 }

@@ -106,10 +106,12 @@ func cardProblem(ra *v1alpha1.RemoteAgent, err error) (verdict, error) {
 	if !keys && !errors.Is(err, remote.ErrCardUnavailable) && !errors.Is(err, remote.ErrCardInvalid) {
 		return verdict{}, err
 	}
+	// What is served in the place of a signed card is there, however large it is, and nobody vouches for it.
+	swapped := ra.Spec.Verification != nil && errors.Is(err, remote.ErrCardInvalid)
 	known := ra.Status.ObservedGeneration == ra.Generation && ra.Status.Endpoint != nil &&
 		meta.IsStatusConditionTrue(ra.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
-	case known && !errors.Is(err, errKeyWithdrawn):
+	case known && !swapped && !errors.Is(err, errKeyWithdrawn):
 		return verdict{retry: true}, nil
 	case keys:
 		return verdict{retry: true, problem: &outbox.Problem{Reason: reasonCardKeysUnavailable, Message: fmt.Sprintf(
