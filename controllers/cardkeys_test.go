@@ -33,6 +33,25 @@ func TestUnwatchedCardKeysAreReadAgain(t *testing.T) {
 	}
 }
 
+// A published set without keys withdraws them all, and is not a set that is away.
+func TestEmptiedSetWithdrawsCardKeys(t *testing.T) {
+	for name, set := range map[string]string{"empty": `{"keys":[]}`, "of other keys": `{"keys":[{"kty":"oct","k":"AAAA","kid":"k1"}]}`} {
+		t.Run(name, func(t *testing.T) {
+			w, owner := newWeb(t), cardtest.NewSigner(t, jose.ES256, "k1")
+			e := verifying(t, w, "", true)
+			w.serveKeys(cardtest.Set(t, owner))
+			w.serveCard(owner.Signed(t, naming(w.URL+"/a2a")))
+			e.require("Ready", w.URL+"/a2a")
+			w.serveKeys(set)
+			for range 9 { // the keys are used for 10 minutes
+				e.require("Ready", w.URL+"/a2a")
+			}
+			e.require(reasonCardKeyUnknown, "")
+			e.require(reasonCardKeyUnknown, "")
+		})
+	}
+}
+
 // An answer that is too large to be a card is not a card that is away: it keeps no endpoint, whether or not its key is trusted.
 func TestLargeCardKeepsNoEndpoint(t *testing.T) {
 	large := []byte(strings.Repeat("x", 1<<20+1))
