@@ -33,6 +33,29 @@ func TestUnwatchedCardKeysAreReadAgain(t *testing.T) {
 	}
 }
 
+// The end of a problem with the Secret of the keys is seen, where nothing tells of it too. The endpoint is not lost meanwhile: it is
+// where tasks are canceled when the RemoteAgent is deleted.
+func TestUnwatchedCardKeysAreWaitedFor(t *testing.T) {
+	w, owner := newWeb(t), cardtest.NewSigner(t, jose.ES256, "k1")
+	for reason, spoil := range map[string]func(*examination){
+		"SecretInvalid":  func(e *examination) { e.trust("no keys") },
+		"SecretNotFound": func(e *examination) { e.ra.Spec.Verification.SecretRef.Name = "missing" },
+	} {
+		for _, unwatched := range []bool{false, true} {
+			e := verifying(t, w, cardtest.Set(t, owner), false)
+			e.r.Agents.UnwatchedSecrets = unwatched
+			w.serveCard(owner.Signed(t, naming(w.URL+"/a2a")))
+			e.require("Ready", w.URL+"/a2a")
+			spoil(e)
+			s := e.ra.Status.DeepCopy()
+			v, err := e.r.inspect(t.Context(), e.ra, s)
+			if err != nil || v.problem == nil || v.problem.Reason != reason || v.retry != unwatched || s.Endpoint == nil {
+				t.Errorf("unwatched %t: retried %t, %+v, %v, endpoint %v; want %s", unwatched, v.retry, v.problem, err, s.Endpoint, reason)
+			}
+		}
+	}
+}
+
 // A published set without keys withdraws them all, and is not a set that is away.
 func TestEmptiedSetWithdrawsCardKeys(t *testing.T) {
 	for name, set := range map[string]string{"empty": `{"keys":[]}`, "of other keys": `{"keys":[{"kty":"oct","k":"AAAA","kid":"k1"}]}`} {
