@@ -59,8 +59,8 @@ type Agents struct {
 
 type agentClient struct {
 	*remote.Client
-	// made is what the client was made from.
-	made string
+	// made is what the client was made from, and endpoint where it leads.
+	made, endpoint string
 }
 
 // agentView is a RemoteAgent as one Delegation sees it.
@@ -206,7 +206,7 @@ func (a *Agents) connect(ctx context.Context, ra *v1alpha1.RemoteAgent, v *agent
 		v.Problem = problem
 		return err
 	}
-	v.client, err = a.share(ra.UID, held, &agentClient{Client: made, made: from})
+	v.client, err = a.share(ra.UID, held, &agentClient{Client: made, made: from, endpoint: v.Endpoint})
 	return err
 }
 
@@ -238,15 +238,17 @@ func (a *Agents) share(agent types.UID, before, made *agentClient) (*remote.Clie
 }
 
 // heldClient gives the view the client that was made while the Secret was there: a namespace that is deleted loses its
-// Secrets before its tasks are canceled.
+// Secrets before its tasks are canceled. It is none where it leads to another endpoint than the status names, and where the
+// keys of the card may be what is missing: nobody vouches for the endpoint then, and only a RemoteAgent that is going uses it.
 func (a *Agents) heldClient(ra *v1alpha1.RemoteAgent, v *agentView) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	held := a.clients[ra.UID]
-	if held == nil || ra.Status.Endpoint == nil {
+	unvouched := ra.Spec.Verification != nil && ra.DeletionTimestamp == nil
+	if held == nil || ra.Status.Endpoint == nil || unvouched || held.endpoint != endpointDigest(ra.Status.Endpoint) {
 		return false
 	}
-	v.client, v.Endpoint = held.Client, endpointDigest(ra.Status.Endpoint)
+	v.client, v.Endpoint = held.Client, held.endpoint
 	return true
 }
 

@@ -59,3 +59,36 @@ func TestWorkersShareAClient(t *testing.T) {
 		}
 	}
 }
+
+// While the keys of the card are missing nobody vouches for the endpoint, and a Delegation that is deleted is not canceled there,
+// unless the RemoteAgent goes too. Nothing is sent by a client of another endpoint in any case.
+func TestHeldClientIsVouchedFor(t *testing.T) {
+	now := metav1.Now()
+	verified := &v1alpha1.Verification{SecretRef: &v1alpha1.KeyReference{Name: "finance-keys", Key: "keys"}}
+	here := &v1alpha1.AgentInterface{URL: "https://finance.example.com/a2a", ProtocolBinding: "JSONRPC"}
+	there := &v1alpha1.AgentInterface{URL: "https://finance.example.com/evil", ProtocolBinding: "JSONRPC"}
+	for _, c := range []struct {
+		name         string
+		verification *v1alpha1.Verification
+		deleted      *metav1.Time
+		endpoint     *v1alpha1.AgentInterface
+		want         bool
+	}{
+		{"without verification", nil, nil, here, true},
+		{"with verification", verified, nil, here, false},
+		{"with verification, going", verified, &now, here, true},
+		{"of another endpoint", nil, nil, there, false},
+		{"of another endpoint, going", verified, &now, there, false},
+		{"without an endpoint", nil, &now, nil, false},
+	} {
+		a := &Agents{clients: map[types.UID]*agentClient{"uid-1": {Client: &remote.Client{}, endpoint: endpointDigest(here)}}}
+		ra := &v1alpha1.RemoteAgent{ObjectMeta: metav1.ObjectMeta{UID: "uid-1", DeletionTimestamp: c.deleted, Finalizers: []string{"f"}}}
+		ra.Spec.Verification, ra.Status.Endpoint = c.verification, c.endpoint
+		meta.SetStatusCondition(&ra.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: "SecretNotFound"})
+		d := &v1alpha1.Delegation{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now, Finalizers: []string{v1alpha1.DeliveryFinalizer}}}
+		v, err := a.viewOf(t.Context(), ra, d)
+		if err != nil || (v.client != nil) != c.want || (v.Problem == nil) != c.want {
+			t.Errorf("%s: client %p, problem %+v, %v; want one: %t", c.name, v.client, v.Problem, err, c.want)
+		}
+	}
+}

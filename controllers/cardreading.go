@@ -92,12 +92,12 @@ func (r *RemoteAgentReconciler) publicKeys(ctx context.Context, ra *v1alpha1.Rem
 // cardProblem decides what a failed reading means. A card or keys that are away for a while do not move the endpoint of an
 // agent whose card was read for this very spec before. A card that is there and that nobody vouches for is not away, and one
 // that must not be read is not either. The error is one to be retried.
-func cardProblem(ra *v1alpha1.RemoteAgent, err error) (verdict, error) {
+func (a *Agents) cardProblem(ra *v1alpha1.RemoteAgent, err error) (verdict, error) {
 	if v := denial(err); v.problem != nil {
 		return v, nil
 	}
 	if p := credential.Explain(ra, err); p != nil {
-		return verdict{problem: p, retry: !credential.Watched(err)}, nil
+		return verdict{problem: p, retry: !a.watched(err)}, nil
 	}
 	if p := signatureProblem(ra, err); p != nil {
 		return verdict{retry: true, problem: p}, nil
@@ -106,10 +106,12 @@ func cardProblem(ra *v1alpha1.RemoteAgent, err error) (verdict, error) {
 	if !keys && !errors.Is(err, remote.ErrCardUnavailable) && !errors.Is(err, remote.ErrCardInvalid) {
 		return verdict{}, err
 	}
+	// What is served in the place of a signed card is there, however large it is, and nobody vouches for it.
+	swapped := ra.Spec.Verification != nil && errors.Is(err, remote.ErrCardInvalid)
 	known := ra.Status.ObservedGeneration == ra.Generation && ra.Status.Endpoint != nil &&
 		meta.IsStatusConditionTrue(ra.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
-	case known && !errors.Is(err, errKeyWithdrawn):
+	case known && !swapped && !errors.Is(err, errKeyWithdrawn):
 		return verdict{retry: true}, nil
 	case keys:
 		return verdict{retry: true, problem: &outbox.Problem{Reason: reasonCardKeysUnavailable, Message: fmt.Sprintf(

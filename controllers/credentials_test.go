@@ -141,3 +141,40 @@ func TestForbiddenToken(t *testing.T) {
 		t.Errorf("%v, explained %+v", err, p)
 	}
 }
+
+// Credentials, a certificate among them, go to no place that only a card names.
+func TestCredentialsStayAtTheCardsOrigin(t *testing.T) {
+	for name, c := range map[string]struct {
+		spec  func(*v1alpha1.RemoteAgentSpec)
+		stays bool
+	}{
+		"none":           {func(*v1alpha1.RemoteAgentSpec) {}, false},
+		"authentication": {func(s *v1alpha1.RemoteAgentSpec) { s.Authentication = bearerFrom("finance-keys", "keys") }, true},
+		"tls": {func(s *v1alpha1.RemoteAgentSpec) {
+			s.TLS = &v1alpha1.TLS{CASecretRef: &v1alpha1.KeyReference{Name: "ca", Key: "ca.crt"}}
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWeb(t)
+			e := verifying(t, w, "t0ken", false)
+			plain := httptest.NewServer(w.Config.Handler)
+			t.Cleanup(plain.Close)
+			e.ra.Spec = byCard(plain.URL)
+			c.spec(&e.ra.Spec)
+			const elsewhere = "https://127.0.0.1:1/a2a"
+			for _, url := range []string{plain.URL + "/a2a", elsewhere} {
+				w.serveCard([]byte(naming(url)))
+				s := e.ra.Status.DeepCopy()
+				v, err := e.r.inspect(t.Context(), e.ra, s)
+				refused := v.problem != nil && v.problem.Reason == "NoUsableInterface" && s.Endpoint == nil
+				if err != nil || refused != (c.stays && url == elsewhere) || !refused && (v.problem != nil || s.Endpoint.URL != url) {
+					t.Errorf("a card that names %s: %+v, %v, endpoint %+v", url, v.problem, err, s.Endpoint)
+				}
+			}
+		})
+	}
+}
+
+func bearerFrom(secret, key string) *v1alpha1.Authentication {
+	return &v1alpha1.Authentication{Bearer: &v1alpha1.BearerAuthentication{SecretRef: v1alpha1.KeyReference{Name: secret, Key: key}}}
+}

@@ -138,13 +138,13 @@ func (r *RemoteAgentReconciler) inspect(ctx context.Context, ra *v1alpha1.Remote
 	defer cancel()
 	card, signature, err := r.readCard(ctx, ra, creds)
 	if err != nil {
-		var v verdict
-		if v, err = cardProblem(ra, err); v.problem != nil && ra.Spec.Verification != nil && v.retry {
-			// Nobody vouches for the endpoint any more. That can't be said while the Secret with the keys is wrong, which is
-			// the only problem that is not tried again.
+		v, retried := r.Agents.cardProblem(ra, err)
+		if v.problem != nil && ra.Spec.Verification != nil && credential.Explain(ra, err) == nil {
+			// Nobody vouches for the endpoint any more. That can't be said while the Secret with the keys is wrong: a namespace
+			// that is deleted loses it before its tasks are canceled at the endpoint.
 			s.Endpoint, s.Card, s.Limitations = nil, nil, nil
 		}
-		return v, err
+		return v, retried
 	}
 	s.Card = describeCard(card)
 	s.Card.Signature = signature

@@ -46,8 +46,11 @@ func (a *Agents) watched(err error) bool {
 }
 
 // refresh is how often a RemoteAgent that is in order is examined again; zero for never. Without a watch nothing tells that its
-// Secret was replaced by one that can't be used.
+// Secret was replaced by one that can't be used, nor that a key for its card was taken out: that key must not count for long.
 func (a *Agents) refresh(ra *v1alpha1.RemoteAgent) time.Duration {
+	if v := ra.Spec.Verification; a.UnwatchedSecrets && v != nil && v.SecretRef != nil {
+		return secretRetry
+	}
 	if len(ra.Spec.Interfaces) == 0 || a.UnwatchedSecrets && len(credential.References(ra)) > 0 {
 		return cardRefresh
 	}

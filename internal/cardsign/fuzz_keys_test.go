@@ -36,7 +36,7 @@ func FuzzKeys(f *testing.F) {
 				if !errors.Is(err, cardsign.ErrKeys) || got != nil || strings.Contains(err.Error(), "s3cr3t") || len(err.Error()) > 256 {
 					t.Errorf("%s: %v, %v", name, got, err)
 				}
-			case len(got) == 0 || len(got) > 64:
+			case len(got) == 0 && name == "written" || len(got) > 64:
 				t.Errorf("%s: %d keys", name, len(got))
 			default:
 				for _, sum := range got.Thumbprints() {

@@ -76,13 +76,18 @@ func ParseKeys(text []byte) (Keys, error) {
 		if err != nil {
 			return nil, err
 		}
-		return parseJWKs(raw, true)
+		keys, err := parseJWKs(raw, true)
+		if err == nil && len(keys) == 0 {
+			err = fmt.Errorf("%w: %w", ErrKeys, errNoKeys)
+		}
+		return keys, err
 	}
 	return parsePEM(text)
 }
 
 // ParseSet reads a published JWK set (RFC 7517, section 5). Keys of other kinds and for other purposes are passed over, as
-// that section says; a set without one for signatures is an error. Errors wrap ErrKeys and show nothing of the text.
+// that section says. A set without one for signatures is no error: its owner has withdrawn them all, and the keys of before
+// must not count on. Errors wrap ErrKeys and show nothing of the text.
 func ParseSet(text []byte) (Keys, error) {
 	raw, err := setMembers(text)
 	if err != nil {
@@ -105,6 +110,8 @@ func setMembers(text []byte) ([]json.RawMessage, error) {
 		return nil, fmt.Errorf("%w: %w", ErrKeys, errTooMany)
 	case set.Type != "":
 		return []json.RawMessage{text}, nil
+	case set.Keys == nil:
+		return nil, fmt.Errorf("%w: %w", ErrKeys, errNoKeyTexts)
 	}
 	return set.Keys, nil
 }
@@ -119,9 +126,6 @@ func parseJWKs(all []json.RawMessage, strict bool) (Keys, error) {
 		case strict:
 			return nil, fmt.Errorf("%w: %w", ErrKeys, err)
 		}
-	}
-	if len(out) == 0 {
-		return nil, fmt.Errorf("%w: %w", ErrKeys, errNoKeys)
 	}
 	return out, nil
 }

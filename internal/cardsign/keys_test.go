@@ -53,39 +53,41 @@ func TestKeys(t *testing.T) {
 	}
 	setOf := func(texts ...string) string { return `{"keys":[` + strings.Join(texts, ",") + `]}` }
 	const weak = `{"kty":"RSA","n":"sXchDaQebHnPiGvyDOAT4saGEUetSyo9MKLOoWFsueri23bOdgWp4Dy1WlUzewbgBHod5pcM9H95GQRV3JDXboIRROSBigeC5yjU1hGzHHyXss8UDprecbAYxknTcQkhslANGRUZmdTOQ5qTRsLAt6BTYuyvVRdhS8exSZEy_c4","e":"AQAB"}`
+	const refused = -1
 	const future = `{"kty":"XYZ","x":"AA"}`
 	for _, c := range []struct {
 		name, text string
-		// written and published are how many keys are read, as ParseKeys and ParseSet do; 0 for an error.
+		// written and published are how many keys are read, as ParseKeys and ParseSet do; refused for an error.
 		written, published int
 	}{
 		{"a set", setOf(jwkText(t, a.JWK()), jwkText(t, b.JWK())), 2, 2},
 		{"a key alone", jwkText(t, a.JWK()), 1, 1},
-		{"PEM", a.PEM(t), 1, 0},
-		{"two in PEM, with words between", "# one\n" + a.PEM(t) + "\n# two\n" + b.PEM(t), 2, 0},
+		{"PEM", a.PEM(t), 1, refused},
+		{"two in PEM, with words between", "# one\n" + a.PEM(t) + "\n# two\n" + b.PEM(t), 2, refused},
 		{"a narrowed key", setOf(jwkText(t, narrowed)), 1, 1},
-		{"a private key in the set", setOf(jwkText(t, own)), 0, 0},
-		{"a private key next to a public one", setOf(jwkText(t, b.JWK()), jwkText(t, own)), 0, 1},
-		{"a symmetric key", setOf(jwkText(t, secret)), 0, 0},
-		{"a key for encryption", setOf(jwkText(t, encrypting)), 0, 0},
-		{"a key of another algorithm", setOf(jwkText(t, odd)), 0, 0},
-		{"a key that is too short", setOf(weak), 0, 0},
-		{"a key of the future next to one of today", setOf(future, jwkText(t, a.JWK())), 0, 1},
-		{"a private key in PEM", block("PRIVATE KEY", pkcs8), 0, 0},
-		{"a certificate's label", block("CERTIFICATE", der), 0, 0},
-		{"another curve", block("PUBLIC KEY", der), 0, 0},
-		{"cut PEM", a.PEM(t) + strings.TrimSuffix(b.PEM(t), "-----END PUBLIC KEY-----\n"), 0, 0},
-		{"an empty set", setOf(), 0, 0},
-		{"too many keys", setOf(strings.Split(strings.Repeat(jwkText(t, a.JWK())+"\n", 65), "\n")[:65]...), 0, 0},
-		{"another object", `{"status":"ok"}`, 0, 0},
-		{"no JSON", "<html>", 0, 0},
-		{"nothing", "", 0, 0},
+		{"a private key in the set", setOf(jwkText(t, own)), refused, 0},
+		{"a private key next to a public one", setOf(jwkText(t, b.JWK()), jwkText(t, own)), refused, 1},
+		{"a symmetric key", setOf(jwkText(t, secret)), refused, 0},
+		{"a key for encryption", setOf(jwkText(t, encrypting)), refused, 0},
+		{"a key of another algorithm", setOf(jwkText(t, odd)), refused, 0},
+		{"a key that is too short", setOf(weak), refused, 0},
+		{"a key of the future next to one of today", setOf(future, jwkText(t, a.JWK())), refused, 1},
+		{"a private key in PEM", block("PRIVATE KEY", pkcs8), refused, refused},
+		{"a certificate's label", block("CERTIFICATE", der), refused, refused},
+		{"another curve", block("PUBLIC KEY", der), refused, refused},
+		{"cut PEM", a.PEM(t) + strings.TrimSuffix(b.PEM(t), "-----END PUBLIC KEY-----\n"), refused, refused},
+		{"an empty set", setOf(), refused, 0},
+		{"too many keys", setOf(strings.Split(strings.Repeat(jwkText(t, a.JWK())+"\n", 65), "\n")[:65]...), refused, refused},
+		{"no list of keys", `{"keys":null}`, refused, refused},
+		{"another object", `{"status":"ok"}`, refused, refused},
+		{"no JSON", "<html>", refused, refused},
+		{"nothing", "", refused, refused},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for how, parse := range map[string]func([]byte) (cardsign.Keys, error){"written": cardsign.ParseKeys, "published": cardsign.ParseSet} {
 				want := map[string]int{"written": c.written, "published": c.published}[how]
 				got, err := parse([]byte(c.text))
-				if len(got) != want || errors.Is(err, cardsign.ErrKeys) != (want == 0) {
+				if len(got) != max(want, 0) || errors.Is(err, cardsign.ErrKeys) != (want == refused) {
 					t.Errorf("%s: %d keys, %v; want %d", how, len(got), err, want)
 				}
 				if strings.Contains(fmt.Sprint(err), "s3cr3t") {

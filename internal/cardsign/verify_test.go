@@ -172,6 +172,7 @@ func TestRefusedCards(t *testing.T) {
 		{"alg twice", cardtest.With(t, plain, forged(t, plain, `{"alg":"none","kid":"k1","alg":"ES256"}`, nothing)), cardsign.ErrInvalid},
 		{"crit of an extension", cardtest.With(t, plain, good.Entry(t, plain, map[jose.HeaderKey]any{"crit": []string{"exp"}, "exp": 1})), cardsign.ErrInvalid},
 		{"crit of b64", cardtest.With(t, plain, good.Entry(t, plain, map[jose.HeaderKey]any{"crit": []string{"b64"}, "b64": true})), cardsign.ErrInvalid},
+		{"b64 without crit", cardtest.With(t, plain, good.Entry(t, plain, map[jose.HeaderKey]any{"b64": true})), cardsign.ErrInvalid},
 		{"an empty crit", cardtest.With(t, plain, good.Entry(t, plain, map[jose.HeaderKey]any{"crit": []string{}})), cardsign.ErrInvalid},
 		{"more signatures than are looked at", cardtest.With(t, plain, slices.Repeat([]map[string]any{entry}, 9)...), cardsign.ErrInvalid},
 		{"a member twice", append([]byte(`{"name":"evil",`), cardtest.With(t, plain, entry)[1:]...), cardsign.ErrMalformed},

@@ -10,6 +10,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -241,4 +243,39 @@ func TestAnIssuerAwayKeepsNobodyWaiting(t *testing.T) {
 	}
 	clock.SetTime(clock.Now().Add(99 * time.Second))
 	requireQuiet(t, creds.Authorize(request(t)), []string{"no connection"})
+}
+
+// proxyTest is set for the process that has a proxy in its environment: a process reads that once.
+const proxyTest = "CREDENTIAL_TEST_OF_PROXY"
+
+// Variables that name a proxy change nothing: it would be sent the client secret, and the policy asked about it in place of the
+// token endpoint.
+func TestNoProxyIsUsedForTokens(t *testing.T) {
+	if os.Getenv(proxyTest) == "" {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestNoProxyIsUsedForTokens$", "-test.v")
+		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
+			cmd.Env = append(cmd.Env, name+"=http://proxy.example.com:3128")
+		}
+		cmd.Env = append(cmd.Env, proxyTest+"=1")
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestNoProxyIsUsedForTokens") {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	if u, err := http.ProxyFromEnvironment(request(t)); err != nil || u == nil {
+		t.Fatalf("the variables name the proxy %v, %v", u, err)
+	}
+	for _, url := range []string{"http://login.example.com:80", "https://login.example.com:443"} {
+		dialed := ""
+		k, _ := clocked(clientSecret)
+		k.DialContext = func(_ context.Context, _, address string) (net.Conn, error) {
+			dialed = address
+			return nil, errors.New("not connected")
+		}
+		creds := read(t, k, (&issuer{Server: &httptest.Server{}}).client(func(o *v1alpha1.OAuth2Authentication) { o.TokenURL = url + "/token" }))
+		_ = creds.Authorize(request(t))
+		if _, want, _ := strings.Cut(url, "://"); dialed != want {
+			t.Errorf("%s: dialed %q", url, dialed)
+		}
+	}
 }

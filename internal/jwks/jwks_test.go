@@ -114,6 +114,9 @@ func TestKeeper(t *testing.T) {
 		{"when there are none any more", time.Hour, false, "{}", nil, 4},
 		{"too soon after that", time.Hour + time.Second, false, newText, nil, 4},
 		{"later", time.Hour + 10*time.Second, false, "", renewed, 5},
+		{"when all were withdrawn", 2 * time.Hour, false, `{"keys":[]}`, cardsign.Keys{}, 6},
+		{"a minute after that", 2*time.Hour + time.Minute, false, newText, cardsign.Keys{}, 6},
+		{"for a card that none verifies", 2*time.Hour + time.Minute, true, "", renewed, 7},
 	} {
 		if c.serve != "" {
 			p.serve(c.serve)
@@ -143,10 +146,11 @@ func TestOwners(t *testing.T) {
 	get(func(o *jwks.Place) { o.Owner = "uid-2" }, 2)
 	get(func(*jwks.Place) {}, 2)
 	get(func(o *jwks.Place) { o.URL += "/other" }, 3)
-	get(func(o *jwks.Place) { o.Trust = []byte("another authority") }, 4)
+	get(func(*jwks.Place) {}, 4)
+	get(func(o *jwks.Place) { o.Trust = []byte("another authority") }, 5)
 	k.Forget("uid-1")
-	get(func(o *jwks.Place) { o.Owner = "uid-2" }, 4)
-	get(func(*jwks.Place) {}, 5)
+	get(func(o *jwks.Place) { o.Owner = "uid-2" }, 5)
+	get(func(*jwks.Place) {}, 6)
 }
 
 // What is no key set, or is not to be had, is an error of its own.
