@@ -32,8 +32,8 @@ func (r *DelegationReconciler) send(s *scope, a outbox.Send) {
 			if !a.Until.IsZero() && !r.Clock.Now().Before(a.Until) {
 				return nil // the right to send ended in the queue
 			}
-			if !r.Agents.permits(ctx, d) {
-				return nil // the RemoteAgent's owner took it back
+			if !r.Agents.stands(ctx, d, client) {
+				return nil // nothing is journalled yet, and the agent is not what it was
 			}
 			attempt := a.Attempt
 			attempt.Started = r.Clock.Now().UTC()
@@ -104,6 +104,9 @@ func (r *DelegationReconciler) ask(s *scope, a outbox.Ask) {
 		Do: func(ctx context.Context) *outbox.Result {
 			ctx, cancel := context.WithTimeout(ctx, askTimeout)
 			defer cancel()
+			if !r.Agents.stands(ctx, d, client) {
+				return nil // the agent is not what it was
+			}
 			result := &outbox.Result{Call: a.Call, TaskID: a.TaskID, Credentials: version}
 			ctx, end := r.Tracer.Call(ctx, d, a.Call, 0)
 			defer func() { end(result.Exchange); r.tellCall(d, result) }()

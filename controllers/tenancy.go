@@ -20,6 +20,7 @@ import (
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
+	"github.com/delegation-dev/delegation-operator/internal/remote"
 )
 
 // allowanceRetry is how often a Delegation that may not use a RemoteAgent is looked at again by a manager that works in
@@ -111,13 +112,12 @@ func opens(ra *v1alpha1.RemoteAgent) bool {
 	return from == v1alpha1.NamespacesFromAll || from == v1alpha1.NamespacesFromSelector
 }
 
-// permits reports whether a Delegation may still use its RemoteAgent, for what has waited since that was decided.
-func (a *Agents) permits(ctx context.Context, d *v1alpha1.Delegation) bool {
-	if !d.UsesForeignAgent() {
-		return true
-	}
-	ra, err := a.agentOf(ctx, d)
-	return err == nil && ra != nil
+// stands reports whether what a Delegation was decided on still holds of its agent, for a call that has waited since: it may
+// be used, and as then. The client tells the rest, since it is made anew where the endpoint, the credentials or the
+// RemoteAgent's spec changed.
+func (a *Agents) stands(ctx context.Context, d *v1alpha1.Delegation, then *remote.Client) bool {
+	now, err := a.view(ctx, d)
+	return err == nil && now.Problem == nil && now.client == then
 }
 
 // notThere is the view of a RemoteAgent that is not there, and of one that is and may not be used: who may not use it is

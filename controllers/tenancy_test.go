@@ -145,14 +145,14 @@ func TestWithdrawnAllowance(t *testing.T) {
 	if own := delegationTo(owner, ""); !usable(own) {
 		t.Error("in the RemoteAgent's own namespace it is not of use, or not known to be shared")
 	}
-	if !usable(d) || !usable(bound) || !r.Agents.permits(t.Context(), d) {
+	if !usable(d) || !usable(bound) {
 		t.Error("of use before: no; want yes")
 	}
 	ra.Spec.AllowedNamespaces.From = v1alpha1.NamespacesFromSame
 	if err := admin.Update(t.Context(), ra); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() bool { return !r.Agents.permits(t.Context(), d) })
+	eventually(t, func() bool { return !usable(d) })
 	ra.Status.ObservedGeneration = ra.Generation
 	if err := admin.Status().Update(t.Context(), ra); err != nil {
 		t.Fatal(err)

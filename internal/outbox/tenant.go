@@ -53,6 +53,9 @@ func (c *decision) shared() bool {
 func (c *decision) trespass() *Problem {
 	d := c.in.Delegation
 	switch {
+	case c.misdirected():
+		return &Problem{Reason: "TargetNotFound", Message: fmt.Sprintf("the message may have been sent to task %s, which is not that of a Delegation that spec.continues leads to, "+
+			"and nothing is sent or asked for it meanwhile; to give the message up: %s", c.to.TaskID, c.kubectl("delete"))}
 	case !c.shared():
 		return nil
 	case !owns(d, c.to.MessageID):
@@ -89,6 +92,17 @@ func (c *decision) targetsContext() bool {
 		return spec.Continues != nil || len(spec.Refines) > 0
 	}
 	return target != nil && target.Status.ContextID == c.to.ContextID
+}
+
+// misdirected reports whether the journal names a task that spec.continues does not lead to: who may write a Delegation and
+// not answer questions would answer one by it. The operator never writes such a journal. A target that was restored without
+// its status has its task again once it is found; one that is gone says nothing of the journal.
+func (c *decision) misdirected() bool {
+	root := c.in.Related.Root
+	if c.attempt == nil || c.to.TaskID == "" {
+		return false
+	}
+	return c.in.Delegation.Spec.Continues == nil || root != nil && root.Status.TaskID != c.to.TaskID
 }
 
 // corroborated reports whether the tasks that the journal names are those of the Delegations that the spec names.

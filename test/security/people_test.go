@@ -6,8 +6,10 @@ package security
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -16,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/internal/message"
+	"github.com/delegation-dev/delegation-operator/internal/outbox"
 	"github.com/delegation-dev/delegation-operator/test/harness"
 )
 
@@ -57,6 +61,7 @@ type person struct{ user, role string }
 
 var people = []person{
 	{"vera", "view"}, {"edda", "edit"}, {"adam", "admin"}, {"anna", "delegation-operator-approver"},
+	{"arno", "edit"}, // and an approver
 }
 
 // community has people with the roles that a cluster gives them, and the policy of config/policy in force.
@@ -69,8 +74,11 @@ func community(t *testing.T) *harness.Space {
 	for _, p := range people {
 		bind(t, s, p.user, p.role)
 	}
+	bind(t, s, "arno", "delegation-operator-approver")
 	s.Kubectl("apply", "-k", harness.Root(t)+"/config/policy")
-	s.Create(s.RemoteAgent("https://finance.example.com").Build(), s.Reconciliation("asks").Build())
+	waiting := s.Answer("waiting", "asks", "approve").Build()
+	waiting.Spec.Suspend = true
+	s.Create(s.RemoteAgent("https://finance.example.com").Build(), s.Reconciliation("asks").Build(), waiting)
 	awaitPolicy(t, s)
 	return s
 }
@@ -123,6 +131,13 @@ func TestPeople(t *testing.T) {
 			return c.Create(t.Context(), o.DeepCopyObject().(client.Object), client.DryRunAll)
 		}
 	}
+	sends := func(change func(*v1alpha1.Delegation)) func(client.Client) error {
+		return func(c client.Client) error {
+			d := s.Get("waiting")
+			change(d)
+			return c.Update(t.Context(), d, client.DryRunAll)
+		}
+	}
 	for _, c := range []struct {
 		name string
 		try  func(client.Client) error
@@ -135,19 +150,31 @@ func TestPeople(t *testing.T) {
 		{"read RemoteAgents", func(c client.Client) error {
 			return c.List(t.Context(), &v1alpha1.RemoteAgentList{}, client.InNamespace(s.Namespace))
 		}, "all"},
-		{"create a Delegation", creates(s.Reconciliation("new").Build()), "edda adam anna"},
-		{"create a Delegation that refines", creates(s.Refinement("more", "asks", "summarize").Build()), "edda adam anna"},
-		{"create a Delegation that continues", creates(s.Answer("answer", "asks", "approve").Build()), "anna"},
+		{"create a Delegation", creates(s.Reconciliation("new").Build()), "edda adam anna arno"},
+		{"create a Delegation that refines", creates(s.Refinement("more", "asks", "summarize").Build()), "edda adam anna arno"},
+		{"create a Delegation that continues", creates(s.Answer("answer", "asks", "approve").Build()), "anna arno"},
+		{"have an answer sent again", sends(func(d *v1alpha1.Delegation) {
+			d.Spec.Resolution = &v1alpha1.Resolution{Action: v1alpha1.ResolutionResend}
+		}), "arno"},
+		{"have an answer sent again by itself", sends(func(d *v1alpha1.Delegation) { d.Spec.OnUnknown = v1alpha1.UnknownResend }), "arno"},
+		{"have an answer sent that was held back", sends(func(d *v1alpha1.Delegation) { d.Spec.Suspend = false }), "arno"},
+		{"forge an answer's journal", sends(func(d *v1alpha1.Delegation) {
+			d.Annotations = map[string]string{v1alpha1.AttemptAnnotation: "forged"}
+		}), "arno"},
+		{"forge that an answer was sent", sends(func(d *v1alpha1.Delegation) {
+			d.Finalizers = append(d.Finalizers, v1alpha1.DeliveryFinalizer)
+		}), "arno"},
+		{"label an answer", sends(func(d *v1alpha1.Delegation) { d.Labels = map[string]string{"seen": "yes"} }), "edda adam arno"},
 		{"cancel a Delegation", func(c client.Client) error {
 			d := s.Get("asks")
 			d.Spec.Cancel = true
 			return c.Update(t.Context(), d, client.DryRunAll)
-		}, "edda adam"},
+		}, "edda adam arno"},
 		{"delete a Delegation", func(c client.Client) error {
 			return c.Delete(t.Context(), get(&v1alpha1.Delegation{}, "asks"), client.DryRunAll)
-		}, "edda adam"},
+		}, "edda adam arno"},
 		{"create a RemoteAgent", creates(s.RemoteAgent("https://other.example.com").Named("other").Build()), "adam"},
-		{"create a DelegationSchedule", creates(s.Schedule("@daily", s.Reconciliation("daily").Build())), "edda adam"},
+		{"create a DelegationSchedule", creates(s.Schedule("@daily", s.Reconciliation("daily").Build())), "edda adam arno"},
 		{"write a Delegation's status", status, ""},
 		{"write a RemoteAgent's status", agentStatus, ""},
 		{"create a Delegation in another namespace", creates(elsewhere(s.Reconciliation("new").Build())), ""},
@@ -158,13 +185,42 @@ func TestPeople(t *testing.T) {
 		}), ""},
 	} {
 		for _, p := range people {
-			t.Run(c.name+"/"+p.role, func(t *testing.T) {
+			t.Run(c.name+"/"+p.user, func(t *testing.T) {
 				err := c.try(as(t, s, p.user))
 				if may := c.may == "all" || strings.Contains(c.may, p.user); may && err != nil || !may && !apierrors.IsForbidden(err) {
 					t.Errorf("%s with the role %s: %s; want allowed: %t", p.user, p.role, verdict(err), may)
 				}
 			})
 		}
+	}
+}
+
+// An editor does not answer by a Delegation that continues nothing and has a journal with the task that asks.
+func TestAnEditorDoesNotAnswerByAJournal(t *testing.T) {
+	s := community(t)
+	agent := harness.StartAgent(t)
+	s.StartManager()
+	ra := s.RemoteAgent(agent.URL).Named("asking").Build()
+	s.Create(ra, s.Question("q").Agent("asking").MessageID("m-71").Build())
+	q := s.AwaitPhase("q", v1alpha1.PhaseInputRequired)
+	d := s.Answer("forged", "q", "approve by Edda").Agent("asking").MessageID("m-forged").ContextID(q.Status.ContextID).Build()
+	d.Spec.Continues = nil
+	m, err := message.Build(d, outbox.Envelope{MessageID: "m-forged", ContextID: q.Status.ContextID, TaskID: q.Status.TaskID}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	past := time.Now().Add(-time.Minute).UTC()
+	forged := outbox.Attempt{Number: 1, Holder: "edda", First: past, Started: past, Deadline: past, Endpoint: "x", Body: m.Digest, Task: q.Status.TaskID}
+	if err := forged.Annotate(d); err != nil {
+		t.Fatal(err)
+	}
+	if err := as(t, s, "edda").Create(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	s.AwaitReason("forged", "TargetNotFound")
+	time.Sleep(3 * time.Second)
+	if q = s.Get("q"); q.Status.Phase != v1alpha1.PhaseInputRequired || slices.Contains(agent.TaskMessages(q.Status.TaskID), "m-forged") {
+		t.Errorf("the question is %s, its task has the messages %v", q.Status.Phase, agent.TaskMessages(q.Status.TaskID))
 	}
 }
 
