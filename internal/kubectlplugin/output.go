@@ -40,11 +40,12 @@ func (o *output) bind(c *cobra.Command, dryRun bool) {
 // machine reports whether the output is for a program.
 func (o *output) machine() bool { return *o.OutputFormat != "" }
 
-// check refuses a dry run that does not exist, before anything is done.
+// check refuses a dry run or an output that does not exist, before anything is done.
 func (o *output) check() error {
 	switch o.dryRun {
 	case "", "none", "client", "server":
-		return nil
+		_, err := o.ToPrinter()
+		return err
 	}
 	return &compose.Error{Field: "--dry-run", Problem: fmt.Sprintf("there is no %q", o.dryRun), Remedy: "give none, client or server"}
 }

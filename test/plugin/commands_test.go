@@ -55,13 +55,16 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// What is wrong on a command line is named, with what to write instead, and nothing is created.
+// What is wrong on a command line is named, with what to write instead, and nothing is written.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	s := cluster.Space(t)
 	put(t, s, s.Delegation("done").Build(), v1alpha1.DelegationStatus{Phase: v1alpha1.PhaseCompleted})
 	put(t, s, s.Delegation("working").Build(), v1alpha1.DelegationStatus{Phase: v1alpha1.PhaseWorking})
-	before := s.Kubectl("get", "dlg", "-o", "name")
+	put(t, s, s.Delegation("asks").Build(), v1alpha1.DelegationStatus{Phase: v1alpha1.PhaseInputRequired, Interruptions: 1})
+	put(t, s, s.Delegation("unknown").Build(), v1alpha1.DelegationStatus{Phase: v1alpha1.PhaseUnknown})
+	const stored = "jsonpath={range .items[*]}{.metadata.name} {.metadata.resourceVersion}\n{end}"
+	before := s.Kubectl("get", "dlg", "-o", stored)
 	for _, c := range []struct {
 		args string
 		want []string
@@ -74,6 +77,11 @@ func TestMistakes(t *testing.T) {
 		{"create x --agent finance --text a --not-after soon", []string{"--not-after", "48h"}},
 		{"create x --agent finance --text a --on-unknown hope", []string{"--on-unknown", "Resend"}},
 		{"create x --agent finance --text a --dry-run=maybe", []string{"--dry-run", "client or server"}},
+		{"create x --agent finance --text a -o yml", []string{"yml", "yaml"}},
+		{"refine done a -o yml", []string{"yml", "yaml"}},
+		{"reply asks a -o yml", []string{"yml", "yaml"}},
+		{"cancel working -o yml", []string{"yml", "yaml"}},
+		{"resolve unknown --as resend -o yml", []string{"yml", "yaml"}},
 		{"create x --agent finance --text a --message-id -", []string{"spec.messageId"}},
 		{"create done --agent finance --text a", []string{"already exists", "another name"}},
 		{"create x --agent finance --text a --continues a --refines b", []string{"--continues, --refines"}},
@@ -100,7 +108,7 @@ func TestMistakes(t *testing.T) {
 			}
 		}
 	}
-	if after := s.Kubectl("get", "dlg", "-o", "name"); after != before {
+	if after := s.Kubectl("get", "dlg", "-o", stored); after != before {
 		t.Errorf("there were %s, and are %s", before, after)
 	}
 }
