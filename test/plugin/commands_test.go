@@ -86,6 +86,7 @@ func TestMistakes(t *testing.T) {
 		{"create done --agent finance --text a", []string{"already exists", "another name"}},
 		{"create x --agent finance --text a --continues a --refines b", []string{"--continues, --refines"}},
 		{"reply done a", []string{"refine done"}},
+		{"reply asks a --name b", []string{"--name", "--ahead"}},
 		{"reply working a", []string{"--ahead"}},
 		{"reply missing a", []string{"not found", "kubectl get delegations"}},
 		{"resolve done", []string{"--as", "abandon"}},
