@@ -50,6 +50,12 @@ func TestExitCodes(t *testing.T) {
 			}
 		}
 	}
+	if ran := s.Plugin("", "get", "-l", "month=none", "--exit-code"); ran.Code != 0 {
+		t.Errorf("where nothing matches the exit code is %d\n%s", ran.Code, ran.Output)
+	}
+	if ran := s.Plugin("", "get", "-o", "name"); ran.Code != 0 || strings.Count(ran.Stdout, "delegation.a2a.delegation.dev/") != 7 {
+		t.Errorf("%+v", ran)
+	}
 	if ran := s.Plugin("", "watch", "completed", "unknown", "asks"); ran.Code != 4 {
 		t.Errorf("of several the worst counts, and the exit code is %d\n%s", ran.Code, ran.Output)
 	}
@@ -59,7 +65,9 @@ func TestExitCodes(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	s := cluster.Space(t)
-	put(t, s, s.Delegation("done").Build(), v1alpha1.DelegationStatus{Phase: v1alpha1.PhaseCompleted})
+	put(t, s, s.Delegation("done").Build(), v1alpha1.DelegationStatus{Phase: v1alpha1.PhaseCompleted, Artifacts: []v1alpha1.ArtifactStatus{
+		{ArtifactID: "1", Name: "twice"}, {ArtifactID: "2", Name: "twice"},
+	}})
 	put(t, s, s.Delegation("working").Build(), v1alpha1.DelegationStatus{Phase: v1alpha1.PhaseWorking})
 	put(t, s, s.Delegation("asks").Build(), v1alpha1.DelegationStatus{Phase: v1alpha1.PhaseInputRequired, Interruptions: 1})
 	put(t, s, s.Delegation("unknown").Build(), v1alpha1.DelegationStatus{Phase: v1alpha1.PhaseUnknown})
@@ -96,6 +104,9 @@ func TestMistakes(t *testing.T) {
 		{"watch don", []string{"there is done"}},
 		{"watch -l month=none", []string{"--forever"}},
 		{"watch done -A", []string{"give either"}},
+		{"artifacts done --save=", []string{"--save", "empty"}},
+		{"artifacts done --show=", []string{"--show", "empty"}},
+		{"artifacts done --show twice", []string{"--show", "2 artifacts", "ids"}},
 		{"artifacts done --show x", []string{"--show", "lists them"}},
 		{"agent probe missing --yes", []string{"not found", "remoteagents"}},
 	} {
