@@ -23,10 +23,11 @@ func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
-	return kubectlplugin.Run(ctx, kubectlplugin.Called(os.Args[0]), os.Args[1:], streams, kubectlplugin.Terminal{Size: size})
+	return kubectlplugin.Run(ctx, kubectlplugin.Called(os.Args[0]), os.Args[1:], streams,
+		kubectlplugin.Terminal{Is: term.IsTerminal(int(os.Stdout.Fd())), Size: size})
 }
 
-// size is that of the terminal that the output goes to.
+// size is that of the terminal that the output goes to; false where lines can't be rewritten.
 func size() (columns, rows int, ok bool) {
 	if os.Getenv("TERM") == "dumb" {
 		return 0, 0, false

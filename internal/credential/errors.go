@@ -104,7 +104,8 @@ func (e *Error) explainAccount(ra *v1alpha1.RemoteAgent) *outbox.Problem {
 		remedy = fmt.Sprintf("kubectl create serviceaccount -n %s %s", e.Namespace, e.Name)
 	case errors.Is(e, ErrForbidden):
 		p.Reason = "ServiceAccountTokenForbidden"
-		remedy = Grant(TokenRole, e.Namespace, e.Operator) + ", which grants create on serviceaccounts/token; create on tokenreviews.authentication.k8s.io is granted by the installation"
+		remedy = Grant(TokenRole, e.Namespace, e.Operator) + ", which grants create on serviceaccounts/token. The operator needs create on " +
+			"tokenreviews.authentication.k8s.io too: an installation for all namespaces has it, and one for some needs a ClusterRole with it and a ClusterRoleBinding"
 	case errors.Is(e, ErrAudience):
 		remedy = "name the agent's own audience in spec.authentication.serviceAccountToken.audience"
 	}

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -42,6 +41,9 @@ func (p *plugin) artifacts() *cobra.Command {
 		Example: fmt.Sprintf("  %[1]s artifacts reconcile-2026-09 --save results\n  %[1]s artifacts reconcile-2026-09 --show report.md", p.called),
 		Args:    p.arguments(1, 1, "NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := f.check(c); err != nil {
+				return err
+			}
 			var err error
 			if f.cluster, err = p.connect(); err != nil {
 				return err
@@ -61,6 +63,16 @@ func (p *plugin) artifacts() *cobra.Command {
 	c.MarkFlagsMutuallyExclusive("save", "show", "output")
 	complete(c, "output", fixed("json", "yaml", "name"))
 	return c
+}
+
+// check refuses a flag without a value: a script whose variable is empty would save nothing, and go on.
+func (f *fetching) check(c *cobra.Command) error {
+	for flag, value := range map[string]string{"save": f.dir, "show": f.show} {
+		if c.Flags().Changed(flag) && value == "" {
+			return &compose.Error{Field: "--" + flag, Problem: "it is empty", Remedy: "give a directory to --save, a name or id to --show"}
+		}
+	}
+	return nil
 }
 
 func (f *fetching) run(ctx context.Context, d *v1alpha1.Delegation) error {
@@ -110,7 +122,7 @@ func (f *fetching) list(all []v1alpha1.ArtifactStatus) error {
 		return nil
 	case "yaml":
 		text, err := yaml.Marshal(all)
-		f.printf("%s", text)
+		f.printf("%s", f.harmless(string(text)))
 		return err
 	case "json":
 		text, err := json.MarshalIndent(all, "", "    ")
@@ -136,17 +148,35 @@ func (f *fetching) maps(ctx context.Context, namespace string) save.Maps {
 	}
 }
 
+// wanted is the artifact with the id, else the one with the name: agents may give a name twice, or one that is another's id.
+func (f *fetching) wanted(d *v1alpha1.Delegation) (v1alpha1.ArtifactStatus, error) {
+	var found []v1alpha1.ArtifactStatus
+	for _, a := range d.Status.Artifacts {
+		if a.ArtifactID == f.show {
+			return a, nil
+		}
+		if a.Name == f.show {
+			found = append(found, a)
+		}
+	}
+	if len(found) != 1 {
+		return v1alpha1.ArtifactStatus{}, &compose.Error{Field: "--show", Remedy: f.called + " artifacts " + d.Name + " lists them with their ids",
+			Problem: fmt.Sprintf("%s has %s %q", d.Name, screen.Count(len(found), "artifact", "artifacts"), f.show)}
+	}
+	return found[0], nil
+}
+
 // print shows one. A terminal gets it without what it would act on, a pipe gets it as it is.
 func (f *fetching) print(ctx context.Context, d *v1alpha1.Delegation) error {
-	at := slices.IndexFunc(d.Status.Artifacts, func(a v1alpha1.ArtifactStatus) bool { return a.Name == f.show || a.ArtifactID == f.show })
-	if at < 0 {
-		return &compose.Error{Field: "--show", Problem: fmt.Sprintf("%s has no artifact %q", d.Name, f.show), Remedy: f.called + " artifacts " + d.Name + " lists them"}
-	}
-	content, err := save.Content(d.Status.Artifacts[at], f.maps(ctx, d.Namespace))
+	a, err := f.wanted(d)
 	if err != nil {
 		return err
 	}
-	if _, _, live := f.terminal.Size(); live {
+	content, err := save.Content(a, f.maps(ctx, d.Namespace))
+	if err != nil {
+		return err
+	}
+	if f.terminal.Is {
 		content = []byte(remote.CleanText(string(content)))
 	}
 	_, err = f.Out.Write(content)

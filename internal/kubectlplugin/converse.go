@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/internal/kubectlplugin/compose"
 	"github.com/delegation-dev/delegation-operator/internal/kubectlplugin/screen"
 	"github.com/delegation-dev/delegation-operator/internal/kubectlplugin/standing"
 	"github.com/delegation-dev/delegation-operator/internal/remote"
@@ -21,21 +22,27 @@ func (p *plugin) reply() *cobra.Command {
 	c := &cobra.Command{
 		Use: "reply NAME [TEXT]", Short: "Answer the question of a Delegation's task",
 		Long: "Create a Delegation that continues another one: its message is the answer to the question that the agent asked. Its name says\n" +
-			"which question it answers, so that giving the command twice does not answer twice.",
-		Example: fmt.Sprintf("  %[1]s reply reconcile-2026-09 Approve --data '{\"approve\": true}' --name approve-2026-09", p.called),
+			"which question it answers, so that neither giving the command twice nor two people at once answer twice.",
+		Example: fmt.Sprintf("  %[1]s reply reconcile-2026-09 Approve --data '{\"approve\": true}'", p.called),
 		Args:    p.arguments(1, 2, "NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.answer(c.Context(), d, args, ahead)
 		},
 		ValidArgsFunction: p.names(delegations(standing.Asks), 1),
 	}
-	c.Flags().StringVar(&d.Name, "name", "", "name of the new Delegation; NAME-reply-N by default, for the question N")
+	c.Flags().StringVar(&d.Name, "name", "", "name of the new Delegation, with --ahead; NAME-reply-N by default, for the question N")
 	c.Flags().BoolVar(&ahead, "ahead", false, "answer the next question, which the agent has not asked yet")
 	d.bind(c)
 	return c
 }
 
 func (p *plugin) answer(ctx context.Context, d *draft, args []string, ahead bool) error {
+	if d.Name != "" && !ahead {
+		// Of two answers to one question one is created, since they have one name. With other names the second would be sent at
+		// the next question.
+		return &compose.Error{Field: "--name", Problem: "an answer has the name of its question, so that there are not two to one",
+			Remedy: "leave it out, or give --ahead, if an answer to the next question will do"}
+	}
 	k, err := p.connect()
 	if err != nil {
 		return err

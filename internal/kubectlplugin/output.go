@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/delegation-dev/delegation-operator/internal/kubectlplugin/compose"
+	"github.com/delegation-dev/delegation-operator/internal/remote"
 )
 
 // output prints objects as -o says.
@@ -40,11 +41,12 @@ func (o *output) bind(c *cobra.Command, dryRun bool) {
 // machine reports whether the output is for a program.
 func (o *output) machine() bool { return *o.OutputFormat != "" }
 
-// check refuses a dry run that does not exist, before anything is done.
+// check refuses a dry run or an output that does not exist, before anything is done.
 func (o *output) check() error {
 	switch o.dryRun {
 	case "", "none", "client", "server":
-		return nil
+		_, err := o.ToPrinter()
+		return err
 	}
 	return &compose.Error{Field: "--dry-run", Problem: fmt.Sprintf("there is no %q", o.dryRun), Remedy: "give none, client or server"}
 }
@@ -82,15 +84,23 @@ func (p *plugin) object(o *output, object runtime.Object) error {
 	if err := printer.PrintObj(object, &text); err != nil {
 		return err
 	}
-	out := text.String()
+	out := p.harmless(text.String())
 	if *o.OutputFormat == "json" {
-		out = inert(out)
+		out = inert(text.String())
 	}
 	_, err = p.Out.Write([]byte(out))
 	return err
 }
 
-// inert writes characters of a JSON text that a terminal would act on as escapes, which mean the same. YAML does so by itself.
+// harmless is a text without what a terminal would act on, where there is one. A pipe gets it as it is.
+func (p *plugin) harmless(text string) string {
+	if !p.terminal.Is {
+		return text
+	}
+	return remote.CleanText(text)
+}
+
+// inert writes characters of a JSON text that a terminal would act on as escapes, which mean the same.
 func inert(text string) string {
 	var out strings.Builder
 	for _, r := range text {

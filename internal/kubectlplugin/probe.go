@@ -173,6 +173,8 @@ func (t *probing) conclude(ctx context.Context, k *cluster, ra *v1alpha1.RemoteA
 	if !t.apply {
 		return nil
 	}
+	// What was seen is true of the endpoint that was read before. The patch that is printed has no version: it is reviewed first.
+	patch["metadata"] = map[string]any{"resourceVersion": ra.ResourceVersion}
 	text, err := json.Marshal(patch)
 	if err != nil {
 		return err

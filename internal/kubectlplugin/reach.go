@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/clock"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
@@ -26,7 +27,7 @@ type target struct {
 }
 
 // reach makes a client as the operator does, with the user's own rights: the endpoint is that of the spec, else that of the
-// card, and credentials go only where the operator would send them.
+// card, and credentials go only where the operator would send them. A card that has to be signed is the operator's to verify.
 func (t *probing) reach(ctx context.Context, k *cluster, ra *v1alpha1.RemoteAgent) (*target, error) {
 	keeper := &credential.Keeper{Live: k, Cluster: k, Clock: clock.RealClock{}}
 	creds, err := keeper.For(ctx, ra)
@@ -46,6 +47,10 @@ func (t *probing) reach(ctx context.Context, k *cluster, ra *v1alpha1.RemoteAgen
 	network := remote.Network{TLS: creds.TLS}
 	if len(ra.Spec.Interfaces) > 0 {
 		out.endpoint = ra.Spec.Interfaces[0]
+	} else if ra.Spec.Verification != nil {
+		if err := verified(ra, out); err != nil {
+			return nil, err
+		}
 	} else if err := t.read(ctx, network, ra, out); err != nil {
 		return nil, err
 	}
@@ -55,6 +60,21 @@ func (t *probing) reach(ctx context.Context, k *cluster, ra *v1alpha1.RemoteAgen
 		Deduplicates: true,
 	})
 	return out, err
+}
+
+// verified takes the endpoint from the status: the operator wrote it there after it had verified the card's signature. A card
+// that is read here may be anybody's, and the credentials would go where it says.
+func verified(ra *v1alpha1.RemoteAgent, into *target) error {
+	if ra.Status.Endpoint == nil || ra.Status.ObservedGeneration != ra.Generation ||
+		!meta.IsStatusConditionTrue(ra.Status.Conditions, v1alpha1.ConditionReady) {
+		return fmt.Errorf("RemoteAgent %[1]s has spec.verification, and the operator has not verified a card for this spec: "+
+			"kubectl wait --for=condition=Ready -n %[2]s remoteagent/%[1]s waits for it, and kubectl describe says what is wrong", ra.Name, ra.Namespace)
+	}
+	into.endpoint = *ra.Status.Endpoint
+	if d := ra.Status.Deduplication; d != nil && d.Source == v1alpha1.DeduplicationAgentCard && d.Retention != nil {
+		into.retention = d.Retention.Duration.String()
+	}
+	return nil
 }
 
 // read takes the endpoint from the agent's card.

@@ -29,7 +29,9 @@ const Interrupted = 130
 
 // Terminal is where the output goes.
 type Terminal struct {
-	// Size returns columns and rows; false where the output is no terminal.
+	// Is says that the output is a terminal, whatever it can do.
+	Is bool
+	// Size returns columns and rows; false where the output is no terminal, or one on which nothing can be rewritten.
 	Size func() (columns, rows int, ok bool)
 }
 

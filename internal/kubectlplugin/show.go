@@ -125,6 +125,14 @@ func (p *plugin) show(o *output, s *selection, k *cluster, list []v1alpha1.Deleg
 		return nil
 	case len(s.names) == 1:
 		return p.object(o, &list[0])
+	case *o.OutputFormat == "name":
+		// The printer of names takes no lists.
+		for i := range list {
+			if err := p.object(o, &list[i]); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	return p.object(o, &v1alpha1.DelegationList{Items: list})
 }

@@ -66,7 +66,7 @@ func TestTheServiceMonitor(t *testing.T) {
 	}
 	endpoints, _, _ := unstructured.NestedSlice(monitor.Object, "spec", "endpoints")
 	want := []any{map[string]any{
-		"port": "metrics", "path": "/metrics", "scheme": "https",
+		"port": "metrics", "path": "/metrics", "scheme": "https", "honorLabels": true,
 		"bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token", "tlsConfig": map[string]any{"insecureSkipVerify": true},
 	}}
 	if diff := cmp.Diff(want, endpoints); diff != "" {

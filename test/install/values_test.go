@@ -39,6 +39,8 @@ func TestBadValues(t *testing.T) {
 		{"image.digest=latest", "/image/digest"},
 		{"image.pullPolicy=Sometimes", "/image/pullPolicy"},
 		{"podDisruptionBudget.maxUnavailable=some", "/podDisruptionBudget/maxUnavailable"},
+		{"podDisruptionBudget.maxUnavailable=0", "/podDisruptionBudget/maxUnavailable"},
+		{"podDisruptionBudget.maxUnavailable=0%", "/podDisruptionBudget/maxUnavailable"},
 		{"namespaces={Books}", "/namespaces/0"},
 		{"credentials.secrets=Some", "/credentials/secrets"},
 		{"egress.allow={http://agent}", "/egress/allow/0"},
@@ -50,6 +52,7 @@ func TestBadValues(t *testing.T) {
 		{"serviceMonitor.enabled=true", "metrics.enabled"},
 		{"serviceMonitor.interval=often", "/serviceMonitor/interval"},
 		{"crds.keep=1", "/crds/keep"},
+		{"crds.install=false,crds.keep=false", "crds.keep"},
 		{"extraArgs={workers}", "/extraArgs/0"},
 		{"topologySpreadConstraints[0].maxSkew=1", "/topologySpreadConstraints/0"},
 		{"leaderElection.enabled=false,replicas=2", "leaderElection.enabled"},
@@ -61,6 +64,13 @@ func TestBadValues(t *testing.T) {
 				t.Errorf("helm template: %v; want an error that names %s:\n%s", err, c.want, out)
 			}
 		})
+	}
+}
+
+// A name that YAML would take for a number stays a name.
+func TestPriorityClassNameIsQuoted(t *testing.T) {
+	if out := render(t, "--set-string=priorityClassName=1000"); !strings.Contains(out, `priorityClassName: "1000"`) {
+		t.Error("it is not")
 	}
 }
 

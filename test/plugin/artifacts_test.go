@@ -40,7 +40,7 @@ func TestSave(t *testing.T) {
 		{ArtifactID: "11", Name: "chunks.csv", Size: 7, Digest: digest("one,two"), Chunks: []v1alpha1.ArtifactChunk{
 			chunk("x-artifacts", "a.chunk-1", "one,"), chunk("x-artifacts-2", "a.chunk-2", "two"),
 		}},
-		{ArtifactID: "12", Name: "elsewhere", URL: "https://example.com/file"},
+		{ArtifactID: "12", Name: "elsewhere", URL: "https://example.com/file"}, text("report.md", "3", "another's name is its id"),
 	}
 	put(t, s, s.Delegation("good").Build(), v1alpha1.DelegationStatus{Phase: v1alpha1.PhaseCompleted, Artifacts: good})
 	parent := t.TempDir()
@@ -68,7 +68,7 @@ func TestSave(t *testing.T) {
 	if names := list(t, parent); !slices.Equal(names, []string{"results"}) {
 		t.Errorf("something was written outside: %q", names)
 	}
-	if names := list(t, dir); len(names) != 11 {
+	if names := list(t, dir); len(names) != 12 {
 		t.Errorf("the directory holds %q", names)
 	}
 	if ran := s.Plugin("", "artifacts", "good", "--save", dir); ran.Code != 1 || !strings.Contains(ran.Stderr, "--overwrite") {
@@ -79,6 +79,11 @@ func TestSave(t *testing.T) {
 	}
 	if names := list(t, parent); !slices.Equal(names, []string{"results"}) {
 		t.Errorf("something was written through a link: %q", names)
+	}
+	for show, want := range map[string]string{"report.md": "another's name is its id", "3": "c", "REPORT.md": "d"} {
+		if ran := s.Plugin("", "artifacts", "good", "--show", show); ran.Stdout != want {
+			t.Errorf("--show %s: %+v", show, ran)
+		}
 	}
 	if ran := s.Plugin("", "artifacts", "good", "--show", "11"); ran.Stdout != "one,two" {
 		t.Errorf("%+v", ran)

@@ -50,18 +50,29 @@ func TestExitCodes(t *testing.T) {
 			}
 		}
 	}
+	if ran := s.Plugin("", "get", "-l", "month=none", "--exit-code"); ran.Code != 0 {
+		t.Errorf("where nothing matches the exit code is %d\n%s", ran.Code, ran.Output)
+	}
+	if ran := s.Plugin("", "get", "-o", "name"); ran.Code != 0 || strings.Count(ran.Stdout, "delegation.a2a.delegation.dev/") != 7 {
+		t.Errorf("%+v", ran)
+	}
 	if ran := s.Plugin("", "watch", "completed", "unknown", "asks"); ran.Code != 4 {
 		t.Errorf("of several the worst counts, and the exit code is %d\n%s", ran.Code, ran.Output)
 	}
 }
 
-// What is wrong on a command line is named, with what to write instead, and nothing is created.
+// What is wrong on a command line is named, with what to write instead, and nothing is written.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	s := cluster.Space(t)
-	put(t, s, s.Delegation("done").Build(), v1alpha1.DelegationStatus{Phase: v1alpha1.PhaseCompleted})
+	put(t, s, s.Delegation("done").Build(), v1alpha1.DelegationStatus{Phase: v1alpha1.PhaseCompleted, Artifacts: []v1alpha1.ArtifactStatus{
+		{ArtifactID: "1", Name: "twice"}, {ArtifactID: "2", Name: "twice"},
+	}})
 	put(t, s, s.Delegation("working").Build(), v1alpha1.DelegationStatus{Phase: v1alpha1.PhaseWorking})
-	before := s.Kubectl("get", "dlg", "-o", "name")
+	put(t, s, s.Delegation("asks").Build(), v1alpha1.DelegationStatus{Phase: v1alpha1.PhaseInputRequired, Interruptions: 1})
+	put(t, s, s.Delegation("unknown").Build(), v1alpha1.DelegationStatus{Phase: v1alpha1.PhaseUnknown})
+	const stored = "jsonpath={range .items[*]}{.metadata.name} {.metadata.resourceVersion}\n{end}"
+	before := s.Kubectl("get", "dlg", "-o", stored)
 	for _, c := range []struct {
 		args string
 		want []string
@@ -74,10 +85,16 @@ func TestMistakes(t *testing.T) {
 		{"create x --agent finance --text a --not-after soon", []string{"--not-after", "48h"}},
 		{"create x --agent finance --text a --on-unknown hope", []string{"--on-unknown", "Resend"}},
 		{"create x --agent finance --text a --dry-run=maybe", []string{"--dry-run", "client or server"}},
+		{"create x --agent finance --text a -o yml", []string{"yml", "yaml"}},
+		{"refine done a -o yml", []string{"yml", "yaml"}},
+		{"reply asks a -o yml", []string{"yml", "yaml"}},
+		{"cancel working -o yml", []string{"yml", "yaml"}},
+		{"resolve unknown --as resend -o yml", []string{"yml", "yaml"}},
 		{"create x --agent finance --text a --message-id -", []string{"spec.messageId"}},
 		{"create done --agent finance --text a", []string{"already exists", "another name"}},
 		{"create x --agent finance --text a --continues a --refines b", []string{"--continues, --refines"}},
 		{"reply done a", []string{"refine done"}},
+		{"reply asks a --name b", []string{"--name", "--ahead"}},
 		{"reply working a", []string{"--ahead"}},
 		{"reply missing a", []string{"not found", "kubectl get delegations"}},
 		{"resolve done", []string{"--as", "abandon"}},
@@ -87,6 +104,9 @@ func TestMistakes(t *testing.T) {
 		{"watch don", []string{"there is done"}},
 		{"watch -l month=none", []string{"--forever"}},
 		{"watch done -A", []string{"give either"}},
+		{"artifacts done --save=", []string{"--save", "empty"}},
+		{"artifacts done --show=", []string{"--show", "empty"}},
+		{"artifacts done --show twice", []string{"--show", "2 artifacts", "ids"}},
 		{"artifacts done --show x", []string{"--show", "lists them"}},
 		{"agent probe missing --yes", []string{"not found", "remoteagents"}},
 	} {
@@ -100,7 +120,7 @@ func TestMistakes(t *testing.T) {
 			}
 		}
 	}
-	if after := s.Kubectl("get", "dlg", "-o", "name"); after != before {
+	if after := s.Kubectl("get", "dlg", "-o", stored); after != before {
 		t.Errorf("there were %s, and are %s", before, after)
 	}
 }

@@ -71,7 +71,7 @@ func TestWatchOnATerminal(t *testing.T) {
 	go func() {
 		ended <- kubectlplugin.Run(t.Context(), "kubectl delegation", []string{"watch", "--kubeconfig", s.Kubeconfig()},
 			genericiooptions.IOStreams{In: strings.NewReader(""), Out: screen, ErrOut: &display{}},
-			kubectlplugin.Terminal{Size: func() (int, int, bool) { return 80, 24, true }})
+			kubectlplugin.Terminal{Is: true, Size: func() (int, int, bool) { return 80, 24, true }})
 	}()
 	harness.Eventually(t, harness.Patience, "the watch to show x", func(context.Context) (bool, string) {
 		return strings.Contains(screen.String(), "Working"), screen.String()
@@ -91,6 +91,34 @@ func TestWatchOnATerminal(t *testing.T) {
 	for _, row := range rows {
 		if n := len([]rune(row)); n > 80 {
 			t.Errorf("a row of %d columns: %q", n, row)
+		}
+	}
+}
+
+// A terminal gets no commands from agents in any format, also one that can rewrite nothing. A pipe gets what is there.
+func TestHostileFormatsOnATerminal(t *testing.T) {
+	t.Parallel()
+	s := cluster.Space(t)
+	// Without U+009B, which the library for YAML refuses to write.
+	const evil = "clear\x1b[2J \u202eabc\x07"
+	put(t, s, s.Delegation("evil").Build(), v1alpha1.DelegationStatus{
+		Phase: v1alpha1.PhaseInputRequired, Interruptions: 1, Question: evil,
+		Artifacts: []v1alpha1.ArtifactStatus{{ArtifactID: "1", Name: evil, Text: evil, Size: int64(len(evil)), Digest: digest(evil)}},
+	})
+	for _, args := range [][]string{
+		{"get", "evil", "-o", "yaml"}, {"get", "-o", "yaml"}, {"get", "evil", "-o", "json"}, {"get", "evil", "-o", "jsonpath={.status.question}"},
+		{"get", "evil", "-o", "go-template={{.status.question}}"}, {"artifacts", "evil", "-o", "yaml"}, {"artifacts", "evil", "--show", "1"},
+	} {
+		for _, is := range []bool{true, false} {
+			screen := &display{}
+			code := kubectlplugin.Run(t.Context(), "kubectl delegation", append(args, "--kubeconfig", s.Kubeconfig()),
+				genericiooptions.IOStreams{In: strings.NewReader(""), Out: screen, ErrOut: screen},
+				kubectlplugin.Terminal{Is: is, Size: func() (int, int, bool) { return 0, 0, false }})
+			if out := screen.String(); code != 0 || !strings.Contains(out, "clear") || is && strings.ContainsAny(out, "\x1b\u009b\u202e\x07") {
+				t.Errorf("kubectl delegation %q on a terminal (%t): exit code %d, %q", args, is, code, out)
+			} else if !is && args[len(args)-1] == "1" && out != evil {
+				t.Errorf("a pipe gets %q", out)
+			}
 		}
 	}
 }

@@ -49,6 +49,9 @@ true
 {{- if and .Values.serviceMonitor.enabled (not .Values.metrics.enabled) -}}
 {{- fail "serviceMonitor.enabled needs metrics.enabled: there would be nothing to scrape" -}}
 {{- end -}}
+{{- if not (or .Values.crds.install .Values.crds.keep) -}}
+{{- fail "crds.install and crds.keep are both false: helm would delete the CRDs of a release that installed them, and all Delegations with them; set crds.keep=true" -}}
+{{- end -}}
 {{- if and (gt (int .Values.replicas) 1) (not .Values.leaderElection.enabled) -}}
 {{- fail "replicas is more than one, and leaderElection.enabled is false: all would do the same work" -}}
 {{- end -}}

@@ -61,6 +61,10 @@ func (m Message) Template(read Reader) (v1alpha1.MessageTemplate, error) {
 		}
 	}
 	for _, text := range m.Texts {
+		// JSON would have other characters for these, and the agent would get a text that nobody wrote.
+		if !utf8.ValidString(text) {
+			return out, &Error{"--text", "it is not UTF-8", "give it so, or as a file by --file PATH"}
+		}
 		out.Parts = append(out.Parts, v1alpha1.Part{Text: &text})
 	}
 	for _, text := range m.Data {
@@ -138,6 +142,9 @@ func (m Message) references(into *v1alpha1.MessageTemplate) error {
 
 // object checks that a text is a JSON object, which is all that A2A data and metadata can be here.
 func object(flag, text string) (*apiextensionsv1.JSON, error) {
+	if !utf8.ValidString(text) {
+		return nil, &Error{flag, "it is not UTF-8", "JSON is"}
+	}
 	var value map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &value); err != nil || value == nil {
 		problem := "it is no JSON object"

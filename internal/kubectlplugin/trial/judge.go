@@ -70,6 +70,8 @@ func deduplicates(e Evidence) Verdict {
 		return Verdict{No, "the agent lists several tasks that have the message"}
 	case times(e.Look, e.MessageID) > 1:
 		return Verdict{No, "the one task has the message twice in its history"}
+	case one != nil && two != nil && times(e.Look, e.MessageID) == 0:
+		return Verdict{Open, "both copies were answered with the same task, and it shows no messageId: the second may have become part of it"}
 	case one != nil && two != nil:
 		return Verdict{Yes, "both copies were answered with the same task, one after the other; copies at the same time were not tried"}
 	case e.First.Reply != nil || e.Second.Reply != nil:
