@@ -63,7 +63,7 @@ func losing(n int32) harness.Around {
 // judgeMany waits for the end of many Delegations and holds them against the agent's ledger.
 func judgeMany(t *testing.T, s *harness.Space, agent *harness.Agent, c contract, count int) row {
 	t.Helper()
-	out := row{}
+	out, open := row{}, map[int]bool{}
 	for i := range count {
 		d := s.AwaitWithin(4*time.Minute, fmt.Sprintf("d%d", i), "to come to an end", func(d *v1alpha1.Delegation) bool {
 			return d.Status.Phase.Finished() || d.Status.Phase == v1alpha1.PhaseUnknown
@@ -71,6 +71,7 @@ func judgeMany(t *testing.T, s *harness.Space, agent *harness.Agent, c contract,
 		switch {
 		case d.Status.Phase == v1alpha1.PhaseUnknown && c.guesses:
 			out.unknown++
+			open[i] = true
 		case d.Status.Phase != v1alpha1.PhaseCompleted:
 			out.lost++
 			t.Errorf("%s", harness.Describe(d))
@@ -84,7 +85,9 @@ func judgeMany(t *testing.T, s *harness.Space, agent *harness.Agent, c contract,
 		if record.Accepted > 1 || record.Bodies > 1 || (!c.deduplicates && record.Received > 1) {
 			t.Errorf("%s", record)
 		}
-		if record.Received == 0 {
+		// A manager that is held up between its journal and its send, past the attempt's time, sends nothing any more: another
+		// says Unknown, and a person decides.
+		if record.Received == 0 && !open[i] {
 			out.lost++
 			t.Errorf("d%d was never sent", i)
 		}
