@@ -134,33 +134,11 @@ func contractOf(ra *v1alpha1.RemoteAgent) agentView {
 	v.TakesWhileWorking = ra.Spec.Contract.WhileWorking == v1alpha1.WhileWorkingSend
 	v.AttemptTimeout = ra.Spec.Delivery.AttemptTimeout.Duration
 	v.Shared = opens(ra)
-	v.Identity = identityOf(ra)
+	v.Identity = credential.Identity(ra)
 	if d := ra.Status.Deduplication; d != nil && d.Mode == v1alpha1.DeduplicationMessageID && d.Retention != nil {
 		v.Deduplicates, v.Retention = true, d.Retention.Duration
 	}
 	return v
-}
-
-// identityOf says where the credentials are from that an agent is shown.
-func identityOf(ra *v1alpha1.RemoteAgent) outbox.Identity {
-	auth := ra.Spec.Authentication
-	switch {
-	case auth == nil:
-	case auth.Bearer != nil:
-		return outbox.Identity{Secret: auth.Bearer.SecretRef.Name}
-	case auth.Basic != nil:
-		return outbox.Identity{Secret: auth.Basic.SecretRef.Name}
-	case auth.APIKey != nil:
-		return outbox.Identity{Secret: auth.APIKey.SecretRef.Name}
-	case auth.OAuth2 != nil:
-		return outbox.Identity{Secret: auth.OAuth2.ClientSecretRef.Name}
-	case auth.ServiceAccountToken != nil:
-		return outbox.Identity{ServiceAccount: auth.ServiceAccountToken.ServiceAccountName, Audience: auth.ServiceAccountToken.Audience}
-	}
-	if ra.Spec.TLS != nil && ra.Spec.TLS.ClientCertSecretRef != nil {
-		return outbox.Identity{Secret: ra.Spec.TLS.ClientCertSecretRef.Name}
-	}
-	return outbox.Identity{}
 }
 
 // listens reports whether an agent's tasks are listened to.

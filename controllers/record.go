@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
@@ -73,14 +75,18 @@ func (r *DelegationReconciler) release(ctx context.Context, s *scope, a outbox.R
 }
 
 func (r *DelegationReconciler) emit(d *v1alpha1.Delegation, e *outbox.Event) {
-	if e == nil {
-		return
+	if e != nil {
+		emit(r.Recorder, d, nil, "Deliver", *e)
 	}
+}
+
+// emit tells of an object, and of another that has to do with it; nil for none.
+func emit(to events.EventRecorder, of, related runtime.Object, action string, e outbox.Event) {
 	kind := corev1.EventTypeNormal
 	if e.Warning {
 		kind = corev1.EventTypeWarning
 	}
-	r.Recorder.Eventf(d, nil, kind, e.Reason, "Deliver", "%s", truncate(e.Message, maxNote))
+	to.Eventf(of, related, kind, e.Reason, action, "%s", truncate(e.Message, maxNote))
 }
 
 // truncate cuts a text to n bytes without breaking a character.

@@ -150,21 +150,13 @@ func (r *RemoteAgentReconciler) inspect(ctx context.Context, ra *v1alpha1.Remote
 	s.Card.Signature = signature
 	retention, advertised := remote.Retention(card)
 	s.Deduplication = deduplication(ra, retention, advertised)
-	endpoint, err := remote.SelectInterface(card, ra.Spec.CardURL, origins(ra))
+	endpoint, err := remote.SelectInterface(card, ra.Spec.CardURL, remote.OriginsOf(ra))
 	if err != nil {
 		s.Endpoint, s.Limitations = nil, nil
 		return verdict{retry: true, problem: &outbox.Problem{Reason: "NoUsableInterface", Message: err.Error()}}, nil
 	}
 	s.Endpoint, s.Limitations = &endpoint, limitations(endpoint, card, ra.Spec.Updates.Mode)
 	return r.Agents.permitted(ctx, s.Endpoint), nil
-}
-
-// origins keeps the operator's credentials, its certificate among them, from places that only a card names.
-func origins(ra *v1alpha1.RemoteAgent) remote.Origins {
-	if ra.Spec.Authentication != nil || ra.Spec.TLS != nil {
-		return remote.OwnOrigin
-	}
-	return remote.AnyOrigin
 }
 
 // conclude writes the conditions by the rules of kstatus.

@@ -30,6 +30,9 @@ import (
 // byController lists the Delegations that a DelegationSchedule made, by its UID.
 const byController = "metadata.controller"
 
+// scheduleAction is the action of Events.
+const scheduleAction = "Schedule"
+
 // ScheduleReconciler makes the Delegations of DelegationSchedules.
 type ScheduleReconciler struct {
 	Client client.Client
@@ -127,7 +130,7 @@ func (r *ScheduleReconciler) settle(ctx context.Context, in *schedule.Input, pla
 		}
 	}
 	for _, e := range plan.Events {
-		r.emit(in.Schedule, nil, e)
+		emit(r.Recorder, in.Schedule, nil, scheduleAction, e)
 	}
 	for _, run := range plan.Cancel {
 		canceled := run.DeepCopy()
@@ -169,7 +172,7 @@ func (r *ScheduleReconciler) begin(ctx context.Context, in *schedule.Input, plan
 	err := r.Client.Create(ctx, run)
 	switch {
 	case err == nil:
-		r.emit(in.Schedule, run, outbox.Event{Reason: schedule.ReasonRunCreated, Message: "created Delegation " + run.Name})
+		emit(r.Recorder, in.Schedule, run, scheduleAction, outbox.Event{Reason: schedule.ReasonRunCreated, Message: "created Delegation " + run.Name})
 		in.Runs = append(in.Runs, run)
 	case apierrors.IsAlreadyExists(err):
 		return r.meet(ctx, in, run)
@@ -219,16 +222,4 @@ func (r *ScheduleReconciler) meet(ctx context.Context, in *schedule.Input, run *
 		in.Taken = other
 	}
 	return nil
-}
-
-func (r *ScheduleReconciler) emit(s *v1alpha1.DelegationSchedule, run *v1alpha1.Delegation, e outbox.Event) {
-	kind := corev1.EventTypeNormal
-	if e.Warning {
-		kind = corev1.EventTypeWarning
-	}
-	if run == nil {
-		r.Recorder.Eventf(s, nil, kind, e.Reason, "Schedule", "%s", truncate(e.Message, maxNote))
-		return
-	}
-	r.Recorder.Eventf(s, run, kind, e.Reason, "Schedule", "%s", truncate(e.Message, maxNote))
 }

@@ -61,8 +61,8 @@ func (r *DelegationReconciler) send(s *scope, a outbox.Send) {
 }
 
 // witness adds what only a second question can tell: of an answer that was refused, the state of its task, and of a
-// message that was sent again to an agent that promised to deduplicate, whether it made another task of the first copy. Losing it to a crash loses no task
-// that was bound.
+// message that was sent again to an agent that promised to deduplicate, whether it made another task of the first copy.
+// Losing it to a crash loses no task that was bound.
 func witness(ctx context.Context, client *remote.Client, a outbox.Send, promised bool, ex outbox.Exchange) outbox.Exchange {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

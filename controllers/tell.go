@@ -43,17 +43,7 @@ func (r *DelegationReconciler) tell(s *scope, c outbox.Changes) {
 	case c.Delivered:
 		message = "delivered"
 	}
-	log.Info(message, "phase", d.Status.Phase, "reason", readyReason(d))
-}
-
-// readyReason is the reason of Ready, which is one of the operator's own words.
-func readyReason(d *v1alpha1.Delegation) string {
-	for _, c := range d.Status.Conditions {
-		if c.Type == v1alpha1.ConditionReady {
-			return c.Reason
-		}
-	}
-	return ""
+	log.Info(message, "phase", d.Status.Phase, "reason", outbox.ReadyReason(&d.Status))
 }
 
 // tellCall logs one call, for those who ask for more than what changed.

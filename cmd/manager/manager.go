@@ -90,7 +90,7 @@ func newManager(cfg *rest.Config, o *options) (manager.Manager, error) {
 		LeaderElectionNamespace:       o.leaderElectNamespace,
 		LeaderElectionReleaseOnCancel: true,
 		Controller:                    config.Controller{ReconciliationTimeout: reconcileTimeout},
-		GracefulShutdownTimeout:       ptr.To(drainTimeout + recordTimeout + 7*time.Second),
+		GracefulShutdownTimeout:       ptr.To(drainTimeout + recordTimeout + tracing.ShutdownTimeout + 2*time.Second),
 	})
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/internal/outbox"
 )
 
 // The kinds of objects that credentials come from.
@@ -36,17 +37,8 @@ type Reference struct {
 // on is in its spec.
 func References(ra *v1alpha1.RemoteAgent) []Reference {
 	var list []Reference
-	if auth := ra.Spec.Authentication; auth != nil {
-		switch {
-		case auth.Bearer != nil:
-			list = append(list, keyOf(KindSecret, auth.Bearer.SecretRef))
-		case auth.Basic != nil:
-			list = append(list, Reference{KindSecret, auth.Basic.SecretRef.Name, []string{corev1.BasicAuthUsernameKey, corev1.BasicAuthPasswordKey}})
-		case auth.APIKey != nil:
-			list = append(list, keyOf(KindSecret, auth.APIKey.SecretRef))
-		case auth.OAuth2 != nil:
-			list = append(list, keyOf(KindSecret, auth.OAuth2.ClientSecretRef))
-		}
+	if ref, ok := shownFrom(ra.Spec.Authentication); ok {
+		list = append(list, ref)
 	}
 	if conf := ra.Spec.TLS; conf != nil {
 		if conf.CASecretRef != nil {
@@ -63,6 +55,38 @@ func References(ra *v1alpha1.RemoteAgent) []Reference {
 		list = append(list, keyOf(KindSecret, *v.SecretRef))
 	}
 	return list
+}
+
+// shownFrom is the Secret whose content an agent is shown, by itself or as what a token is got with; none for the rest.
+func shownFrom(auth *v1alpha1.Authentication) (Reference, bool) {
+	switch {
+	case auth == nil:
+	case auth.Bearer != nil:
+		return keyOf(KindSecret, auth.Bearer.SecretRef), true
+	case auth.Basic != nil:
+		return Reference{KindSecret, auth.Basic.SecretRef.Name, []string{corev1.BasicAuthUsernameKey, corev1.BasicAuthPasswordKey}}, true
+	case auth.APIKey != nil:
+		return keyOf(KindSecret, auth.APIKey.SecretRef), true
+	case auth.OAuth2 != nil:
+		return keyOf(KindSecret, auth.OAuth2.ClientSecretRef), true
+	}
+	return Reference{}, false
+}
+
+// Identity says where the credentials are from that an agent is shown: of a RemoteAgent that authenticates and has a client
+// certificate too, those of the former.
+func Identity(ra *v1alpha1.RemoteAgent) outbox.Identity {
+	auth, conf := ra.Spec.Authentication, ra.Spec.TLS
+	if ref, ok := shownFrom(auth); ok {
+		return outbox.Identity{Secret: ref.Name}
+	}
+	switch {
+	case auth != nil && auth.ServiceAccountToken != nil:
+		return outbox.Identity{ServiceAccount: auth.ServiceAccountToken.ServiceAccountName, Audience: auth.ServiceAccountToken.Audience}
+	case conf != nil && conf.ClientCertSecretRef != nil:
+		return outbox.Identity{Secret: conf.ClientCertSecretRef.Name}
+	}
+	return outbox.Identity{}
 }
 
 func keyOf(kind string, ref v1alpha1.KeyReference) Reference {

@@ -61,7 +61,8 @@ type entry struct {
 
 // Get returns the keys at a place. They are those that are kept, unless these are older than 10 minutes. With renew they are
 // fetched again, for a signature that none of those is good for. Within 10 seconds of a request the place is not asked
-// again, and its last answer counts, also where that was an error. A set may be empty: then no key is trusted. Errors wrap remote.ErrKeysUnavailable.
+// again, and its last answer counts, also where that was an error. A set may be empty: then no key is trusted. Errors wrap
+// remote.ErrKeysUnavailable.
 func (k *Keeper) Get(ctx context.Context, p Place, now time.Time, renew bool) (cardsign.Keys, error) {
 	e := k.entry(p)
 	e.mu.Lock()

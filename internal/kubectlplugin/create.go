@@ -78,7 +78,7 @@ func (p *plugin) submit(ctx context.Context, d *draft) error {
 	if err != nil {
 		return err
 	}
-	object, err := compose.Delegation(d.Options, message, now(), uuid.NewString)
+	object, err := compose.Delegation(d.Options, message, time.Now(), uuid.NewString)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"io"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -149,7 +150,7 @@ func (p *progress) paint() bool {
 	}
 	var lines []string
 	for _, d := range p.all() {
-		lines = append(lines, screen.Live(d, p.namespaces, now(), columns))
+		lines = append(lines, screen.Live(d, p.namespaces, time.Now(), columns))
 	}
 	_ = p.painter.Paint(screen.Fit(lines, rows)) // a terminal that is gone ends the program by a signal
 	return true

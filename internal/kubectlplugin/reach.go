@@ -85,11 +85,7 @@ func (t *probing) read(ctx context.Context, n remote.Network, ra *v1alpha1.Remot
 	if err != nil {
 		return fmt.Errorf("spec.cardURL of RemoteAgent %s, as seen from this machine: %w", ra.Name, err)
 	}
-	origins := remote.AnyOrigin
-	if ra.Spec.Authentication != nil || ra.Spec.TLS != nil {
-		origins = remote.OwnOrigin
-	}
-	if into.endpoint, err = remote.SelectInterface(card, ra.Spec.CardURL, origins); err != nil {
+	if into.endpoint, err = remote.SelectInterface(card, ra.Spec.CardURL, remote.OriginsOf(ra)); err != nil {
 		return err
 	}
 	if retention, ok := remote.Retention(card); ok {

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -139,5 +138,3 @@ func command(called string, streams genericiooptions.IOStreams, terminal Termina
 	})
 	return root
 }
-
-func now() time.Time { return time.Now() }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
@@ -121,7 +122,7 @@ func (p *plugin) show(o *output, s *selection, k *cluster, list []v1alpha1.Deleg
 		p.note("There are no such Delegations %s.", where)
 		return nil
 	case !o.machine():
-		p.printf("%s", screen.List(p.called, list, s.all, now()))
+		p.printf("%s", screen.List(p.called, list, s.all, time.Now()))
 		return nil
 	case len(s.names) == 1:
 		return p.object(o, &list[0])

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/internal/outbox"
 )
 
 // tally sums up Delegations.
@@ -80,12 +80,9 @@ func deadlineOf(d *v1alpha1.Delegation) time.Time {
 // waits reports whether a message that was not delivered waits for something that its author wanted it to wait for: another
 // Delegation, or a person.
 func waits(d *v1alpha1.Delegation) bool {
-	is := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionReady)
-	if is == nil {
-		return false
-	}
-	switch is.Reason {
-	case "Suspended", "TargetNotFound", "TargetNotBound", "TargetNotFinished", "TargetNotAsking", "OlderAnswerFirst", "AnsweredByAnother":
+	switch outbox.ReadyReason(&d.Status) {
+	case outbox.ReasonSuspended, outbox.ReasonTargetNotFound, outbox.ReasonTargetNotBound, outbox.ReasonTargetNotFinished, outbox.ReasonTargetNotAsking,
+		outbox.ReasonOlderAnswerFirst, outbox.ReasonAnsweredByAnother:
 		return true
 	}
 	return false

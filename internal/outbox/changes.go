@@ -28,7 +28,7 @@ type Changes struct {
 
 // Compare returns what changed from one status to the next.
 func Compare(old, next *v1alpha1.DelegationStatus) Changes {
-	was, is := reasonOf(old), reasonOf(next)
+	was, is := ReadyReason(old), ReadyReason(next)
 	c := Changes{
 		Moved:     old.Phase != next.Phase || was != is,
 		Delivered: became(old, next, v1alpha1.ConditionDelivered),
@@ -61,7 +61,8 @@ func became(old, next *v1alpha1.DelegationStatus, condition string) bool {
 	return meta.IsStatusConditionTrue(next.Conditions, condition) && !meta.IsStatusConditionTrue(old.Conditions, condition)
 }
 
-func reasonOf(s *v1alpha1.DelegationStatus) string {
+// ReadyReason is the reason of Ready, one of the operator's own words; empty before it has any.
+func ReadyReason(s *v1alpha1.DelegationStatus) string {
 	if ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady); ready != nil {
 		return ready.Reason
 	}

@@ -31,14 +31,14 @@ func (c *decision) continuation(name string) Action {
 	case root.Status.TaskID == "" && Over(&root.Status):
 		return c.refuse(v1alpha1.PhaseRejected, "NoTask", fmt.Sprintf("Delegation %q ended without a task that could be continued", name))
 	case root.Status.TaskID == "":
-		return c.pending(&Problem{Reason: "TargetNotBound", Message: fmt.Sprintf("Delegation %q has no task yet", name)})
+		return c.pending(&Problem{Reason: ReasonTargetNotBound, Message: fmt.Sprintf("Delegation %q has no task yet", name)})
 	}
 	return c.sameConversation(root, name)
 }
 
 // notThere is a target that does not exist, by a name that may be wrong and can't be corrected.
 func (c *decision) notThere(field, name, event string) *Problem {
-	return &Problem{Reason: "TargetNotFound", Message: fmt.Sprintf(
+	return &Problem{Reason: ReasonTargetNotFound, Message: fmt.Sprintf(
 		"spec.%s: Delegation %q is not there: create it, and the message is sent once it %s; or, where the name is wrong: %s, and create this one anew",
 		field, name, event, c.kubectl("delete"))}
 }
@@ -55,7 +55,7 @@ func (c *decision) refinement(names []v1alpha1.DelegationReference) Action {
 		case !target.Status.State.Terminal() && target.Status.Phase.Finished():
 			return c.refuse(v1alpha1.PhaseRejected, "NoTask", fmt.Sprintf("Delegation %q ended, and what became of its task %s is not known", ref.Name, target.Status.TaskID))
 		case !target.Status.State.Terminal():
-			return c.pending(&Problem{Reason: "TargetNotFinished", Message: fmt.Sprintf("Delegation %q is not done yet", ref.Name)})
+			return c.pending(&Problem{Reason: ReasonTargetNotFinished, Message: fmt.Sprintf("Delegation %q is not done yet", ref.Name)})
 		}
 	}
 	for i, target := range c.in.Related.Refined[1:] {
@@ -107,7 +107,7 @@ func (c *decision) question() Action {
 	case root.Status.Phase.Finished():
 		return c.refuse(v1alpha1.PhaseRejected, "NoTask", fmt.Sprintf("the agent no longer knows task %s", root.Status.TaskID))
 	case c.in.Related.Ahead != "" && !c.holdsClaim(root):
-		return c.pending(&Problem{Reason: "OlderAnswerFirst", Message: fmt.Sprintf("Delegation %q answers the same task, is older, and goes first", c.in.Related.Ahead)})
+		return c.pending(&Problem{Reason: ReasonOlderAnswerFirst, Message: fmt.Sprintf("Delegation %q answers the same task, is older, and goes first", c.in.Related.Ahead)})
 	case root.Status.State.Interrupted():
 		return c.claim(root)
 	case c.in.Agent.TakesWhileWorking:
@@ -148,7 +148,7 @@ func (c *decision) take(root *v1alpha1.Delegation) (Action, *Problem) {
 	case held == nil || c.void(held, root.Status.Interruptions):
 		return Claim{Root: root, Claim: mine}, nil
 	}
-	return nil, &Problem{Reason: "AnsweredByAnother", Message: fmt.Sprintf("Delegation %q answers the question; this one is sent if the agent asks again", held.Name)}
+	return nil, &Problem{Reason: ReasonAnsweredByAnother, Message: fmt.Sprintf("Delegation %q answers the question; this one is sent if the agent asks again", held.Name)}
 }
 
 // resend sends one more copy of a message that the agent may have, because its owner or a person wants it. A copy of an
@@ -179,7 +179,7 @@ func (c *decision) notAsked(p *Problem) Action {
 }
 
 func (c *decision) notAsking(root *v1alpha1.Delegation) *Problem {
-	return &Problem{Reason: "TargetNotAsking", Message: fmt.Sprintf("task %s is in state %s; the message is sent once it asks", root.Status.TaskID, root.Status.State)}
+	return &Problem{Reason: ReasonTargetNotAsking, Message: fmt.Sprintf("task %s is in state %s; the message is sent once it asks", root.Status.TaskID, root.Status.State)}
 }
 
 // void reports whether a claim no longer stands: its holder is gone, ended without an answer, was given up by a person, or

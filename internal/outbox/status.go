@@ -38,6 +38,13 @@ const (
 	ReasonDeadlineExceeded     = "DeadlineExceeded"
 	ReasonAbandoned            = "Abandoned"
 	ReasonResolutionRefused    = "ResolutionRefused"
+	ReasonSuspended            = "Suspended"
+	ReasonTargetNotFound       = "TargetNotFound"
+	ReasonTargetNotBound       = "TargetNotBound"
+	ReasonTargetNotFinished    = "TargetNotFinished"
+	ReasonTargetNotAsking      = "TargetNotAsking"
+	ReasonOlderAnswerFirst     = "OlderAnswerFirst"
+	ReasonAnsweredByAnother    = "AnsweredByAnother"
 )
 
 // draft is a status in the making.

@@ -54,7 +54,7 @@ func (c *decision) trespass() *Problem {
 	d := c.in.Delegation
 	switch {
 	case c.misdirected():
-		return &Problem{Reason: "TargetNotFound", Message: fmt.Sprintf("the message may have been sent to task %s, which is not that of a Delegation that spec.continues leads to, "+
+		return &Problem{Reason: ReasonTargetNotFound, Message: fmt.Sprintf("the message may have been sent to task %s, which is not that of a Delegation that spec.continues leads to, "+
 			"and nothing is sent or asked for it meanwhile; to give the message up: %s", c.to.TaskID, c.kubectl("delete"))}
 	case !c.shared():
 		return nil
@@ -63,7 +63,7 @@ func (c *decision) trespass() *Problem {
 	case !owns(d, c.to.ContextID) && !c.targetsContext():
 		return c.notNamespaced("ContextIdNotNamespaced", "contextId", c.to.ContextID)
 	case c.attempt != nil && !c.corroborated():
-		return &Problem{Reason: "TargetNotFound", Message: "the message may have been sent to a task that no Delegation which spec.continues and spec.refines name has any more, " +
+		return &Problem{Reason: ReasonTargetNotFound, Message: "the message may have been sent to a task that no Delegation which spec.continues and spec.refines name has any more, " +
 			"and an agent that namespaces share is not asked about such a task; to give the message up: " + c.kubectl("delete")}
 	}
 	return nil

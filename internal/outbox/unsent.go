@@ -86,7 +86,7 @@ func (c *decision) suspended() Action {
 	if !c.in.Delegation.Spec.Suspend {
 		return nil
 	}
-	return c.pending(&Problem{Reason: "Suspended", Message: "spec.suspend holds the message back; let it go with: " + c.kubectl("patch") +
+	return c.pending(&Problem{Reason: ReasonSuspended, Message: "spec.suspend holds the message back; let it go with: " + c.kubectl("patch") +
 		` --type=merge -p '{"spec":{"suspend":false}}'`})
 }
 

@@ -74,7 +74,8 @@ func (d *digester) inString(b []byte) {
 }
 
 func (d *digester) content(escaped []byte) {
-	text := unescape(escaped)
+	text, ok := unescape(escaped)
+	d.failed = d.failed || !ok
 	if d.member == "text" {
 		d.add([]byte(text))
 		return
@@ -108,13 +109,11 @@ func (d *digester) sum() omission {
 	return omission{Size: d.size, Digest: "sha256:" + hex.EncodeToString(d.hash.Sum(nil))}
 }
 
-// unescape reads what stands between the quotes of a JSON string; empty where that is none.
-func unescape(b []byte) string {
+// unescape reads what stands between the quotes of a JSON string, and reports whether that is one.
+func unescape(b []byte) (string, bool) {
 	var s string
-	if json.Unmarshal(slices.Concat([]byte{'"'}, b, []byte{'"'}), &s) != nil {
-		return ""
-	}
-	return s
+	err := json.Unmarshal(slices.Concat([]byte{'"'}, b, []byte{'"'}), &s)
+	return s, err == nil
 }
 
 // whole is how many of the bytes in a JSON string are whole characters, up to its end.

@@ -65,6 +65,14 @@ const (
 	OwnOrigin
 )
 
+// OriginsOf keeps the credentials that a RemoteAgent names, a certificate among them, from places that only a card names.
+func OriginsOf(ra *v1alpha1.RemoteAgent) Origins {
+	if ra.Spec.Authentication != nil || ra.Spec.TLS != nil {
+		return OwnOrigin
+	}
+	return AnyOrigin
+}
+
 // maxInterfaces bounds how many interfaces of a card are looked at.
 const maxInterfaces = 64
 

@@ -105,7 +105,8 @@ func (v *value) replacement() []byte {
 	case !slices.Contains(contents, v.member):
 		return []byte("null")
 	case len(v.head) > 0 && v.head[0] == '"':
-		return slices.Concat(encodeData(unescape(v.head[1:][:whole(v.head[1:])])), om.member())
+		head, _ := unescape(v.head[1:][:whole(v.head[1:])]) // empty where it is none
+		return slices.Concat(encodeData(head), om.member())
 	case v.member == "data":
 		return slices.Concat([]byte("null"), om.member())
 	}

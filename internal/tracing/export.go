@@ -23,8 +23,8 @@ import (
 const (
 	// batchTimeout is how long a span waits for others to go with it: what is in memory is lost in a crash.
 	batchTimeout = time.Second
-	// shutdownTimeout is how long a manager that stops tries to hand over what it has.
-	shutdownTimeout = 5 * time.Second
+	// ShutdownTimeout is how long a manager that stops tries to hand over what it has.
+	ShutdownTimeout = 5 * time.Second
 )
 
 // The protocols to the collector, as OTEL_EXPORTER_OTLP_PROTOCOL names them.
@@ -102,7 +102,7 @@ func (t *Tracer) Shutdown(ctx context.Context) error {
 	if t == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, shutdownTimeout)
+	ctx, cancel := context.WithTimeout(ctx, ShutdownTimeout)
 	defer cancel()
 	return t.provider.Shutdown(ctx)
 }
