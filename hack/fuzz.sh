@@ -13,8 +13,8 @@ trap 'rm -f "$log"' EXIT
 mapfile -t packages < <(git grep -lE '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u)
 failed=0 run=0
 for package in "${packages[@]}"; do
-	targets=$(go test -list "$pattern" "./$package" | grep '^Fuzz' || true)
-	for target in $targets; do
+	listed=$(go test -list "$pattern" "./$package") # a package that does not build ends it all
+	for target in $(grep '^Fuzz' <<<"$listed"); do
 		run=$((run + 1))
 		if go test "./$package" -run '^$' -fuzz "^$target\$" -fuzztime "$fuzztime" -parallel 2 >"$log" 2>&1; then
 			printf 'ok      %-18s %s\n' "$target" "$package: $(grep -oE 'execs: [0-9]+' "$log" | tail -1), $(grep -oE 'new interesting: .*' "$log" | tail -1)"
