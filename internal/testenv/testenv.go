@@ -13,6 +13,7 @@ package testenv
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
@@ -53,16 +54,36 @@ func Run(m *testing.M, setup func(*rest.Config)) int {
 // config is that of an administrator. No controllers run: nothing is garbage
 // collected and no namespace ever goes away.
 func Start() (config *rest.Config, stop func() error, err error) {
-	assets, err := findAssets()
+	environment, err := start(func(*envtest.Environment) {})
 	if err != nil {
 		return nil, nil, err
+	}
+	return environment.Config, environment.Stop, nil
+}
+
+// StartDurable is Start with an etcd that syncs each write to disk, as in a cluster. It also returns etcd's URL.
+func StartDurable() (config *rest.Config, etcd *url.URL, stop func() error, err error) {
+	environment, err := start(func(e *envtest.Environment) {
+		e.ControlPlane.Etcd = &envtest.Etcd{}
+		e.ControlPlane.Etcd.Configure().Disable("unsafe-no-fsync")
+	})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return environment.Config, environment.ControlPlane.Etcd.URL, environment.Stop, nil
+}
+
+func start(configure func(*envtest.Environment)) (*envtest.Environment, error) {
+	assets, err := findAssets()
+	if err != nil {
+		return nil, err
 	}
 	root, err := Root()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := os.Setenv(exitWithParentEnv, "1"); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for range startAttempts {
 		environment := &envtest.Environment{
@@ -72,15 +93,16 @@ func Start() (config *rest.Config, stop func() error, err error) {
 			ControlPlaneStartTimeout: startTimeout,
 			ControlPlaneStopTimeout:  startTimeout,
 		}
+		configure(environment)
 		// envtest allows five seconds for the default namespace, which a busy
 		// machine can miss once; a second try costs nothing when the first works.
 		var startErr error
-		if config, startErr = environment.Start(); startErr == nil {
-			return config, environment.Stop, nil
+		if _, startErr = environment.Start(); startErr == nil {
+			return environment, nil
 		}
 		err = errors.Join(startErr, environment.Stop())
 	}
-	return nil, nil, err
+	return nil, err
 }
 
 // Assets returns the directory that holds etcd, kube-apiserver and kubectl.

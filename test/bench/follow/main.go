@@ -26,6 +26,7 @@ import (
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/internal/testenv"
+	"github.com/delegation-dev/delegation-operator/test/bench/lab"
 )
 
 const usageText = `Usage: follow [-tasks 100,1000,10000]
@@ -89,14 +90,14 @@ func run(ctx context.Context, sizes string, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.agent.stop(), os.RemoveAll(b.dir)) }()
+	defer func() { err = errors.Join(err, b.agent.Stop(), os.RemoveAll(b.dir)) }()
 	return b.table(ctx, counts)
 }
 
 type bench struct {
 	config *rest.Config
 	client client.WithWatch
-	agent  *remoteAgent
+	agent  *lab.Agent
 	dir    string
 	filled int
 }
@@ -114,12 +115,12 @@ func newBench(ctx context.Context, config *rest.Config) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := startAgent(ctx)
+	a, err := lab.StartAgent(ctx, agentCommand)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	if err := errors.Join(createNamespace(ctx, c), createAgent(ctx, c, a.url)); err != nil {
-		return nil, errors.Join(err, a.stop(), os.RemoveAll(dir))
+	if err := errors.Join(createNamespace(ctx, c), createAgent(ctx, c, a.URL)); err != nil {
+		return nil, errors.Join(err, a.Stop(), os.RemoveAll(dir))
 	}
 	return &bench{config: config, client: c, agent: a, dir: dir}, nil
 }
@@ -146,7 +147,7 @@ func (b *bench) table(ctx context.Context, counts []int) error {
 func (b *bench) row(ctx context.Context, n int) (err error) {
 	begun := time.Now()
 	var opened []change
-	if err := b.agent.ask(ctx, openPath, n, &opened); err != nil {
+	if err := b.agent.Ask(ctx, openPath, n, &opened); err != nil {
 		return err
 	}
 	if err := fill(ctx, b.client, b.filled, n, opened); err != nil {
@@ -154,16 +155,16 @@ func (b *bench) row(ctx context.Context, n int) (err error) {
 	}
 	b.filled = n
 	filled := time.Now()
-	manager, err := startManager(ctx, b.config, b.dir)
+	manager, err := lab.StartManager(ctx, b.config, b.dir, "--namespaces", namespace)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, manager.stop()) }()
+	defer func() { err = errors.Join(err, manager.Stop()) }()
 	if err := b.warm(ctx, manager, n); err != nil {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "%d tasks: %s to write them, %s until each was looked at\n", n, filled.Sub(begun).Round(time.Second), time.Since(filled).Round(time.Second))
-	quiet, err := observe(b.agent, manager, func() error { return pause(ctx, quietWindow) })
+	quiet, err := observe(b.agent, manager, func() error { return lab.Pause(ctx, quietWindow) })
 	if err != nil {
 		return err
 	}
@@ -172,9 +173,9 @@ func (b *bench) row(ctx context.Context, n int) (err error) {
 		return err
 	}
 	defer w.watch.Stop()
-	stalls := watchStalls()
+	stalls := lab.WatchStalls()
 	changing, err := observe(b.agent, manager, func() error { return w.change(ctx, b.agent, changeTicks, changesEach) })
-	fmt.Fprintf(os.Stderr, "%d tasks: this process was woken %s late at the worst, which a busy machine adds to all times\n", n, stalls.end().Round(time.Millisecond))
+	fmt.Fprintf(os.Stderr, "%d tasks: this process was woken %s late at the worst, which a busy machine adds to all times\n", n, stalls.End().Round(time.Millisecond))
 	if err != nil {
 		return err
 	}
@@ -199,34 +200,25 @@ func printRow(n int, quiet, changing window, w *witness) error {
 }
 
 // warm waits until the manager has looked at each task and nothing is due but what there always is.
-func (b *bench) warm(ctx context.Context, manager *process, n int) error {
+func (b *bench) warm(ctx context.Context, manager *lab.Process, n int) error {
 	var first map[string]int
-	if err := b.agent.ask(ctx, callsPath, 0, &first); err != nil {
+	if err := b.agent.Ask(ctx, callsPath, 0, &first); err != nil {
 		return err
 	}
 	for end := time.Now().Add(warmTimeout); ; {
 		var calls map[string]int
-		if err := b.agent.ask(ctx, callsPath, 0, &calls); err != nil {
+		if err := b.agent.Ask(ctx, callsPath, 0, &calls); err != nil {
 			return err
 		}
 		if calls[methodGet]-first[methodGet] >= n && calls[methodList] > first[methodList] {
 			// The first looks at what came before the first listing have a second one behind them.
-			return pause(ctx, 10*time.Second)
+			return lab.Pause(ctx, 10*time.Second)
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("%d looks after %s; the manager says: %s", calls[methodGet]-first[methodGet], warmTimeout, manager.output.String())
+			return fmt.Errorf("%d looks after %s; the manager says: %s", calls[methodGet]-first[methodGet], warmTimeout, manager.Output.String())
 		}
-		if err := pause(ctx, 100*time.Millisecond); err != nil {
+		if err := lab.Pause(ctx, 100*time.Millisecond); err != nil {
 			return err
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

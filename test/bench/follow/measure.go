@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/test/bench/lab"
 )
 
 // window is what was used while time passed.
@@ -30,13 +31,13 @@ type window struct {
 func (w window) rate(method string) float64 { return float64(w.calls[method]) / w.length.Seconds() }
 
 // observe measures the agent's calls and the manager's use while something is done.
-func observe(agent *remoteAgent, manager *process, do func() error) (window, error) {
+func observe(agent *lab.Agent, manager *lab.Process, do func() error) (window, error) {
 	ctx := context.Background()
 	var before, after map[string]int
-	if err := agent.ask(ctx, callsPath, 0, &before); err != nil {
+	if err := agent.Ask(ctx, callsPath, 0, &before); err != nil {
 		return window{}, err
 	}
-	used, err := manager.used()
+	used, err := manager.Used()
 	if err != nil {
 		return window{}, err
 	}
@@ -45,17 +46,17 @@ func observe(agent *remoteAgent, manager *process, do func() error) (window, err
 		return window{}, err
 	}
 	w := window{length: time.Since(begun), calls: map[string]int{}}
-	now, err := manager.used()
+	now, err := manager.Used()
 	if err != nil {
 		return window{}, err
 	}
-	if err := agent.ask(ctx, callsPath, 0, &after); err != nil {
+	if err := agent.Ask(ctx, callsPath, 0, &after); err != nil {
 		return window{}, err
 	}
 	for method, n := range after {
 		w.calls[method] = n - before[method]
 	}
-	w.cpu, w.memory = now.cpu-used.cpu, now.memory
+	w.cpu, w.memory = now.CPU-used.CPU, now.Memory
 	return w, nil
 }
 
@@ -84,37 +85,6 @@ func newWitness(ctx context.Context, c client.WithWatch) (*witness, error) {
 	return w, nil
 }
 
-// stall is how late this process was woken at the worst: what a busy machine adds to all times.
-type stall struct {
-	stop, done chan struct{}
-	worst      time.Duration
-}
-
-func watchStalls() *stall {
-	const step = 10 * time.Millisecond
-	s := &stall{stop: make(chan struct{}), done: make(chan struct{})}
-	go func() {
-		defer close(s.done)
-		for {
-			begun := time.Now()
-			select {
-			case <-s.stop:
-				return
-			case <-time.After(step):
-				s.worst = max(s.worst, time.Since(begun)-step)
-			}
-		}
-	}()
-	return s
-}
-
-// end returns the worst since the beginning.
-func (s *stall) end() time.Duration {
-	close(s.stop)
-	<-s.done
-	return s.worst
-}
-
 func (w *witness) run() {
 	for e := range w.watch.ResultChan() {
 		d, ok := e.Object.(*v1alpha1.Delegation)
@@ -132,13 +102,13 @@ func (w *witness) run() {
 }
 
 // change has the agent change tasks, so many at each tick, and waits until all changes are in status.
-func (w *witness) change(ctx context.Context, agent *remoteAgent, ticks, each int) error {
+func (w *witness) change(ctx context.Context, agent *lab.Agent, ticks, each int) error {
 	tick := time.NewTicker(changeTick)
 	defer tick.Stop()
 	for range ticks {
 		w.mu.Lock()
 		var changes []change
-		err := agent.ask(ctx, changePath, each, &changes)
+		err := agent.Ask(ctx, changePath, each, &changes)
 		for _, c := range changes {
 			w.open[delegationName(c.Task)] = c.Timestamp
 		}

@@ -1,7 +1,9 @@
 // Copyright The Delegation Operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package lab has what the benchmarks of the operator share: processes whose CPU and memory are read, and the times of a
+// busy machine.
+package lab
 
 import (
 	"bufio"
@@ -29,14 +31,14 @@ import (
 // ticksPerSecond is Linux' USER_HZ, in which /proc counts time (proc_pid_stat(5)).
 const ticksPerSecond = 100
 
-// process is a program that runs for the bench.
-type process struct {
+// Process is a program that runs for a benchmark.
+type Process struct {
 	cmd    *exec.Cmd
-	output bytes.Buffer
+	Output bytes.Buffer
 }
 
-// stop ends the process. That it was killed is no error.
-func (p *process) stop() error {
+// Stop ends the process. That it was killed is no error.
+func (p *Process) Stop() error {
 	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
@@ -44,8 +46,12 @@ func (p *process) stop() error {
 	return nil
 }
 
-// startManager runs the operator in a namespace.
-func startManager(ctx context.Context, config *rest.Config, dir string) (*process, error) {
+// PID is the process' number.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// StartManager runs the operator with flags, besides those that let it reach agents on loopback and leave its probes out.
+// It writes its kubeconfig into dir.
+func StartManager(ctx context.Context, config *rest.Config, dir string, flags ...string) (*Process, error) {
 	root, err := testenv.Root()
 	if err != nil {
 		return nil, err
@@ -54,10 +60,10 @@ func startManager(ctx context.Context, config *rest.Config, dir string) (*proces
 	if err := writeKubeconfig(config, kubeconfig); err != nil {
 		return nil, err
 	}
-	p := &process{}
+	p := &Process{}
 	p.cmd = exec.CommandContext(ctx, filepath.Join(root, "bin", "manager"),
-		"--kubeconfig", kubeconfig, "--namespaces", namespace, "--health-probe-bind-address", "0", "--egress-allow=127.0.0.0/8")
-	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
+		append([]string{"--kubeconfig", kubeconfig, "--health-probe-bind-address", "0", "--egress-allow=127.0.0.0/8"}, flags...)...)
+	p.cmd.Stdout, p.cmd.Stderr = &p.Output, &p.Output
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("%w: run `make build`", err)
 	}
@@ -74,20 +80,21 @@ func writeKubeconfig(config *rest.Config, path string) error {
 	return clientcmd.WriteToFile(*out, path)
 }
 
-// remoteAgent is the agent's process and the way to it.
-type remoteAgent struct {
-	*process
-	url string
+// Agent is the agent's process and the way to it.
+type Agent struct {
+	*Process
+	URL string
 }
 
-func startAgent(ctx context.Context) (*remoteAgent, error) {
+// StartAgent runs this program again, with args, as an agent, which writes its URL to standard output.
+func StartAgent(ctx context.Context, args ...string) (*Agent, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	a := &remoteAgent{process: &process{}}
-	a.cmd = exec.CommandContext(ctx, self, agentCommand)
-	a.cmd.Stderr = &a.output
+	a := &Agent{Process: &Process{}}
+	a.cmd = exec.CommandContext(ctx, self, args...)
+	a.cmd.Stderr = &a.Output
 	out, err := a.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -97,17 +104,17 @@ func startAgent(ctx context.Context) (*remoteAgent, error) {
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		return nil, fmt.Errorf("the agent does not say where it listens: %w: %s", errors.Join(err, a.stop()), a.output.String())
+		return nil, fmt.Errorf("the agent does not say where it listens: %w: %s", errors.Join(err, a.Stop()), a.Output.String())
 	}
-	a.url = strings.TrimSpace(line)
+	a.URL = strings.TrimSpace(line)
 	return a, nil
 }
 
-// ask has the agent do something n times.
-func (a *remoteAgent) ask(ctx context.Context, path string, n int, into any) error {
+// Ask has the agent do something n times, and reads its answer into a value.
+func (a *Agent) Ask(ctx context.Context, path string, n int, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url+path+"?n="+strconv.Itoa(n), http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.URL+path+"?n="+strconv.Itoa(n), http.NoBody)
 	if err != nil {
 		return err
 	}
@@ -122,36 +129,45 @@ func (a *remoteAgent) ask(ctx context.Context, path string, n int, into any) err
 	return json.Unmarshal(body, into)
 }
 
-// usage is what a process has used.
-type usage struct {
-	cpu    time.Duration
-	memory int64
+// Usage is what a process has used.
+type Usage struct {
+	CPU    time.Duration
+	Memory int64
 }
 
-// used reads what a process has used from /proc.
-func (p *process) used() (usage, error) {
-	dir := fmt.Sprintf("/proc/%d/", p.cmd.Process.Pid)
+// Used reads what the process has used from /proc.
+func (p *Process) Used() (Usage, error) {
+	u, err := UsedBy(p.PID())
+	if err != nil {
+		return Usage{}, fmt.Errorf("%w: %s", err, p.Output.String())
+	}
+	return u, nil
+}
+
+// UsedBy reads what a process has used from /proc.
+func UsedBy(pid int) (Usage, error) {
+	dir := fmt.Sprintf("/proc/%d/", pid)
 	stat, err := os.ReadFile(dir + "stat")
 	if err != nil {
-		return usage{}, fmt.Errorf("%w: %s", err, p.output.String())
+		return Usage{}, err
 	}
 	// The name in parentheses may hold anything; utime and stime are fields 14 and 15.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	user, err := strconv.ParseInt(fields[11], 10, 64)
 	if err != nil {
-		return usage{}, err
+		return Usage{}, err
 	}
 	system, err := strconv.ParseInt(fields[12], 10, 64)
 	if err != nil {
-		return usage{}, err
+		return Usage{}, err
 	}
 	memory, err := os.ReadFile(dir + "statm")
 	if err != nil {
-		return usage{}, err
+		return Usage{}, err
 	}
 	pages, err := strconv.ParseInt(strings.Fields(string(memory))[1], 10, 64)
 	if err != nil {
-		return usage{}, err
+		return Usage{}, err
 	}
-	return usage{time.Duration(user+system) * time.Second / ticksPerSecond, pages * int64(os.Getpagesize())}, nil
+	return Usage{time.Duration(user+system) * time.Second / ticksPerSecond, pages * int64(os.Getpagesize())}, nil
 }
