@@ -51,6 +51,7 @@ type options struct {
 	probes               string
 	workers              int
 	maxStreams           int
+	eventQPS             int
 
 	maxInFlightPerNamespace int
 	push                    pushOptions
@@ -69,6 +70,7 @@ func (o *options) bind(f *flag.FlagSet) {
 	o.tracing.bind(f)
 	f.IntVar(&o.workers, "workers", 8, "Delegations that are decided on at once. Calls to agents don't count: couriers make them.")
 	f.IntVar(&o.maxInFlightPerNamespace, "max-in-flight-per-namespace", 0, "Calls for the Delegations of one namespace that are out at once, to all agents; 0 for no limit but the agents'.")
+	f.IntVar(&o.eventQPS, "event-qps", 10, "Events that are written in a second, on average, of each type, Normal and Warning; what is left out beyond it is in the objects' status.")
 	f.IntVar(&o.maxStreams, "max-streams", follow.DefaultMaxStreams, "Streams of task updates that are open at once, to all agents; 0 for none. Tasks beyond are polled.")
 }
 
@@ -167,7 +169,7 @@ func register(mgr manager.Manager, o *options, pushing *pushing, policy *egress.
 		return err
 	}
 	delegations := &controllers.DelegationReconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("delegation-operator"),
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: controllers.LimitEvents(mgr.GetEventRecorder("delegation-operator"), o.eventQPS),
 		Clock: wall, Self: name, Tracer: tracer, Agents: agents, Courier: couriers, Follower: follower, Push: pushing.offer(),
 	}
 	if err := delegations.SetupWithManager(mgr, wake, o.workers); err != nil {

@@ -30,6 +30,7 @@ var (
 	delivered    = histogram("delivery", "Time from the creation of a Delegation until the agent was known to have its message.")
 	duplicates   = counter("duplicate_tasks", "Further tasks that an agent made of one message although it promised to deduplicate.")
 	duration     = histogram("completion", "Time from the creation of a Delegation until nothing more was to come.")
+	eventsLeft   = prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "events_left_out_total", Help: "Events that were not written, since more happened than --event-qps lets be told of."}, []string{"type"})
 	expiries     = gauge("client_certificate_expiry_timestamp_seconds", "When the client certificate of a RemoteAgent ends.")
 	finished     = counter("finished", "Delegations to which nothing more happens, by their last phase.", "phase")
 	hints        = counter("hints", "Hints that a task may have changed, by where they came from.", "source")
@@ -47,7 +48,7 @@ var (
 
 // all is what this process counts.
 var all = []prometheus.Collector{
-	attempts, conflicts, delivered, duplicates, duration, expiries, finished, hints, looks, mismatches, pushRefusals, pushes,
+	attempts, conflicts, delivered, duplicates, duration, eventsLeft, expiries, finished, hints, looks, mismatches, pushRefusals, pushes,
 	reconnects, recoveries, streams, sweeps, unknown, unsupported,
 }
 
@@ -179,3 +180,6 @@ func Push(result string) { pushes.WithLabelValues(result).Inc() }
 func PushRefused(agent types.NamespacedName) {
 	pushRefusals.WithLabelValues(agent.Namespace, agent.Name).Inc()
 }
+
+// EventLeftOut counts an Event of a type, Normal or Warning, that was not written.
+func EventLeftOut(kind string) { eventsLeft.WithLabelValues(kind).Inc() }

@@ -42,6 +42,7 @@ func exercise(t *testing.T) {
 	Sweep("books", "finance", "Complete")
 	Push("Taken")
 	PushRefused(finance)
+	EventLeftOut("Normal")
 	t.Cleanup(func() { Forget(finance) })
 }
 
