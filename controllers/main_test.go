@@ -60,13 +60,13 @@ func newReconciler(t *testing.T) (*DelegationReconciler, *interrupted, client.Cl
 	})
 	pool := courier.NewPool()
 	couriers := courier.New(pool, clock.RealClock{}, func(types.NamespacedName) {})
-	live := &interrupted{Reader: mgr.GetAPIReader()}
+	cached := &interrupted{Client: mgr.GetClient()}
 	return &DelegationReconciler{
-		Client: mgr.GetClient(), Live: live, Recorder: events.NewFakeRecorder(16), Clock: clock.RealClock{}, Self: "self",
+		Client: cached, Live: mgr.GetAPIReader(), Recorder: events.NewFakeRecorder(16), Clock: clock.RealClock{}, Self: "self",
 		Agents: &Agents{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Pool: pool,
 			Credentials: &credential.Keeper{Live: mgr.GetAPIReader(), Cluster: admin, Clock: clock.RealClock{}}},
 		Courier: couriers, Follower: follow.New(pool, clock.RealClock{}, couriers.Deliver),
-	}, live, admin
+	}, cached, admin
 }
 
 // impersonating returns a client with the rights of a user.

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
@@ -17,35 +18,33 @@ import (
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
 )
 
-// interrupted reads from the API server, after something else took place.
+// interrupted reads, and then something else takes place before the reader goes on.
 type interrupted struct {
-	client.Reader
-	before func()
+	client.Client
+	after func()
 }
 
 // Get implements client.Reader.
 func (i *interrupted) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-	if before := i.before; before != nil {
-		i.before = nil
-		before()
+	err := i.Client.Get(ctx, key, o, opts...)
+	if after := i.after; after != nil {
+		i.after = nil
+		after()
 	}
-	return i.Reader.Get(ctx, key, o, opts...)
+	return err
 }
 
 // A call that ends while a decision is being made may have changed the object since it was read. What the call proved
 // must be there for the next decision, which sees both.
 func TestCallEndsDuringADecision(t *testing.T) {
-	r, live, admin := newReconciler(t)
+	r, cached, admin := newReconciler(t)
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	create(t, admin, ns)
 	name := types.NamespacedName{Namespace: ns.Name, Name: "overtaken"}
 	create(t, admin,
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: "content"}, Data: map[string]string{"text": "Reconcile"}},
 		&v1alpha1.Delegation{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}, Spec: v1alpha1.DelegationSpec{
 			AgentRef: v1alpha1.AgentReference{Name: "agent"}, MessageID: "m-1",
-			Message: v1alpha1.MessageTemplate{Parts: []v1alpha1.Part{{
-				ValueFrom: &v1alpha1.ValueSource{ConfigMapKeyRef: &v1alpha1.KeyReference{Name: "content", Key: "text"}},
-			}}},
+			Message: v1alpha1.MessageTemplate{Parts: []v1alpha1.Part{{Text: ptr.To("Reconcile")}}},
 		}})
 	d := &v1alpha1.Delegation{}
 	eventually(t, func() bool { // the cache may not have it yet
@@ -72,14 +71,14 @@ func TestCallEndsDuringADecision(t *testing.T) {
 			<-end
 			return refused
 		}})
-	live.before = func() {
+	cached.after = func() {
 		close(end)
 		<-ended
 		eventually(t, func() bool { running, _ := r.Courier.Observe(d.UID); return running == outbox.CallNone })
 	}
 	decide(t, r, name)
-	if live.before != nil {
-		t.Fatal("the decision did not read the message's content")
+	if cached.after != nil {
+		t.Fatal("the decision did not read the Delegation")
 	}
 	if running, result := r.Courier.Observe(d.UID); running != outbox.CallNone || result != refused {
 		t.Errorf("after the decision %q is under way and %+v is known; want nothing, and the refusal", running, result)

@@ -68,7 +68,7 @@ func (r *DelegationReconciler) open(ctx context.Context, name types.NamespacedNa
 	if d.UID == known {
 		s.running, s.result = running, result
 	}
-	if over(d) {
+	if over(d) || s.awaitsCall() {
 		return s, nil
 	}
 	var err error
@@ -82,6 +82,13 @@ func (r *DelegationReconciler) open(ctx context.Context, name types.NamespacedNa
 		return nil, err
 	}
 	return s, r.address(ctx, s)
+}
+
+// awaitsCall reports whether nothing but the end of a call, which wakes the Delegation, can move it: a pass in between, such
+// as that for the event of the call's own journal write, needs neither the agent nor the message.
+func (s *scope) awaitsCall() bool {
+	answered := s.result != nil && s.result.Outcome == outbox.Accepted
+	return s.running != outbox.CallNone && !answered && s.delegation.Status.TaskID == "" && s.delegation.DeletionTimestamp == nil
 }
 
 // over reports whether a Delegation needs neither its agent nor its message any more.
