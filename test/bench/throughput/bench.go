@@ -200,7 +200,7 @@ func (b *bench) oneByOne(ctx context.Context, prefix string, n int) (latencies, 
 	}
 	defer w.stop()
 	for i := range n {
-		if err := w.create(ctx, fmt.Sprintf("%s-%03d", prefix, i)); err != nil {
+		if err := w.create(ctx, fmt.Sprintf("%s-%03d", prefix, i), time.Now()); err != nil {
 			return latencies{}, err
 		}
 		if err := w.wait(ctx, isCompleted, patience); err != nil {
@@ -213,9 +213,14 @@ func (b *bench) oneByOne(ctx context.Context, prefix string, n int) (latencies, 
 
 // explain adds the end of what the manager said.
 func (b *bench) explain(err error) error {
+	return fmt.Errorf("%w; the manager says: %s", err, tail(b.manager))
+}
+
+// tail is the end of what a process said.
+func tail(p *lab.Process) string {
 	const most = 4 << 10
-	said := b.manager.Output.String()
-	return fmt.Errorf("%w; the manager says: %s", err, said[max(0, len(said)-most):])
+	said := p.Output.String()
+	return said[max(0, len(said)-most):]
 }
 
 // round is one measurement of the floor and one of the operator.

@@ -17,8 +17,11 @@ const (
 	// floorNamespace is one that no manager watches.
 	floorNamespace = "bench-floor"
 	agentName      = "agent"
-	pollInterval   = time.Second
-	messageText    = "Reconcile the ledger of September 2026 with the bank statement, and list each posting that has no counterpart."
+	// maxInFlight and maxRate are the highest that a RemoteAgent may have.
+	maxInFlight  = 1000
+	maxRate      = 100_000
+	pollInterval = time.Second
+	messageText  = "Reconcile the ledger of September 2026 with the bank statement, and list each posting that has no counterpart."
 )
 
 // createAgent writes a RemoteAgent whose limits are the highest that there are.
@@ -29,8 +32,8 @@ func createAgent(ctx context.Context, c client.Client, namespace, url string, co
 	ra.Spec.Updates.Mode = v1alpha1.UpdatesPoll
 	ra.Spec.Updates.PollInterval.Duration = pollInterval
 	ra.Spec.Updates.MaxPollInterval.Duration = pollInterval
-	ra.Spec.Delivery.MaxInFlight = 1000
-	ra.Spec.Delivery.RequestsPerSecond = 100_000
+	ra.Spec.Delivery.MaxInFlight = maxInFlight
+	ra.Spec.Delivery.RequestsPerSecond = maxRate
 	// A Duration that is zero in Go is a zero in the manifest and not the schema's default.
 	ra.Spec.Delivery.AttemptTimeout.Duration = attemptTimeout
 	return c.Create(ctx, ra)

@@ -20,12 +20,14 @@ import (
 
 // sighting is what a watch showed of one Delegation, and when.
 type sighting struct {
-	// created is when the bench began to create it.
+	// created is when the bench began to create it, or was to.
 	created time.Time
 	// bound and finished are when the watch showed that it was.
 	bound, finished time.Time
-	messageID       string
-	phase           v1alpha1.Phase
+	// changed is when the phase was first seen that it has now.
+	changed   time.Time
+	messageID string
+	phase     v1alpha1.Phase
 	// received is when the agent had its message first, by the agent's own account.
 	received time.Time
 }
@@ -76,7 +78,10 @@ func (w *witness) see(d *v1alpha1.Delegation, now time.Time) {
 	if s == nil {
 		return // of an earlier batch
 	}
-	s.messageID, s.phase = d.Spec.MessageID, d.Status.Phase
+	if d.Status.Phase != s.phase {
+		s.phase, s.changed = d.Status.Phase, now
+	}
+	s.messageID = d.Spec.MessageID
 	if d.Status.TaskID != "" && s.bound.IsZero() {
 		s.bound = now
 	}
@@ -85,10 +90,10 @@ func (w *witness) see(d *v1alpha1.Delegation, now time.Time) {
 	}
 }
 
-// create writes one Delegation.
-func (w *witness) create(ctx context.Context, name string) error {
+// create writes one Delegation, which was due at a time.
+func (w *witness) create(ctx context.Context, name string, due time.Time) error {
 	w.mu.Lock()
-	w.seen[name] = &sighting{created: time.Now()}
+	w.seen[name] = &sighting{created: due}
 	w.mu.Unlock()
 	return w.client.Create(ctx, newDelegation(w.namespace, name))
 }
@@ -110,7 +115,7 @@ func (w *witness) fill(ctx context.Context, prefix string, n, writers int) error
 				if i >= n {
 					return
 				}
-				if err := w.create(ctx, fmt.Sprintf("%s-%05d", prefix, i)); err != nil {
+				if err := w.create(ctx, fmt.Sprintf("%s-%05d", prefix, i), time.Now()); err != nil {
 					cancel(err)
 				}
 			}
@@ -127,6 +132,9 @@ func isBound(s *sighting) bool     { return !s.bound.IsZero() }
 func isCompleted(s *sighting) bool { return s.phase == v1alpha1.PhaseCompleted }
 
 var errNotReached = errors.New("not all Delegations got that far")
+
+// isSettled also holds for what the contract leaves nothing to try for.
+func isSettled(s *sighting) bool { return isCompleted(s) || s.phase == v1alpha1.PhaseUnknown }
 
 // wait until all Delegations have reached a stage. It gives up when none was the next to do so for a time.
 func (w *witness) wait(ctx context.Context, reached stage, patience time.Duration) error {
@@ -158,6 +166,19 @@ func (w *witness) progress(reached stage) (have, all int, ended bool, phases map
 		}
 	}
 	return have, len(w.seen), w.ended, phases
+}
+
+// journalled counts the Delegations that have a messageId, which comes with the journal of the first attempt.
+func (w *witness) journalled() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, s := range w.seen {
+		if s.messageID != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // sightings are all that there are, with the times at which the agent had their messages.
