@@ -110,6 +110,16 @@ bench-proxy: build ## Measure what the deduplicating proxy adds, against the bar
 bench-follow: localcluster build ## Measure what it costs to follow 100, 1,000 and 10,000 tasks at one agent.
 	go run ./test/bench/follow
 
+.PHONY: bench-floor
+bench-floor: localcluster ## Measure what the machine gives to any operator: syncs, puts into etcd, status updates, a call on loopback.
+	go run ./test/bench/throughput floor
+
+# BENCH_FLAGS are added to the benchmarks of throughput, such as -batch=200.
+BENCH_FLAGS ?=
+.PHONY: bench
+bench: localcluster build ## Measure Delegations/s from creation to the end, beside the floor; BENCH_FLAGS=-rounds=1.
+	go run ./test/bench/throughput bench $(BENCH_FLAGS)
+
 .PHONY: audit
 audit: build $(AUDIT_TOOLS) ## Write what the programs are made of (SBOM) into dist/audit, and check it for known vulnerabilities.
 	hack/audit.sh $(TOOLS) dist/audit

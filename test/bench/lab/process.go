@@ -129,10 +129,10 @@ func (a *Agent) Ask(ctx context.Context, path string, n int, into any) error {
 	return json.Unmarshal(body, into)
 }
 
-// Usage is what a process has used.
+// Usage is what a process has used: CPU time since it began, its resident memory now and the most that it had, in bytes.
 type Usage struct {
-	CPU    time.Duration
-	Memory int64
+	CPU          time.Duration
+	Memory, Peak int64
 }
 
 // Used reads what the process has used from /proc.
@@ -169,5 +169,24 @@ func UsedBy(pid int) (Usage, error) {
 	if err != nil {
 		return Usage{}, err
 	}
-	return Usage{time.Duration(user+system) * time.Second / ticksPerSecond, pages * int64(os.Getpagesize())}, nil
+	peak, err := peakMemory(dir)
+	if err != nil {
+		return Usage{}, err
+	}
+	return Usage{time.Duration(user+system) * time.Second / ticksPerSecond, pages * int64(os.Getpagesize()), peak}, nil
+}
+
+// peakMemory is the line VmHWM of proc_pid_status(5), in bytes.
+func peakMemory(dir string) (int64, error) {
+	status, err := os.ReadFile(dir + "status")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "VmHWM:" {
+			kilobytes, err := strconv.ParseInt(fields[1], 10, 64)
+			return kilobytes << 10, err
+		}
+	}
+	return 0, fmt.Errorf("%sstatus has no VmHWM: the process has ended", dir)
 }
