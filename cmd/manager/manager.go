@@ -84,7 +84,7 @@ func newManager(cfg *rest.Config, o *options) (manager.Manager, error) {
 	}
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                        scheme(),
-		Cache:                         cache.Options{DefaultNamespaces: o.watched()},
+		Cache:                         controllers.CacheOptions(o.watched()),
 		Client:                        client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
 		Metrics:                       metrics,
 		HealthProbeBindAddress:        o.probes,
