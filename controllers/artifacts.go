@@ -15,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -185,7 +184,7 @@ func (r *DelegationReconciler) unchanged(ctx context.Context, d *v1alpha1.Delega
 		return err
 	}
 	if now.UID != d.UID || now.ResourceVersion != d.ResourceVersion {
-		return apierrors.NewConflict(schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "delegations"}, d.Name, errors.New("the object has changed"))
+		return changed(d)
 	}
 	return nil
 }

@@ -14,7 +14,10 @@ import (
 // claim writes the claim on a question into the status of the Delegation that asks. The Update carries the
 // resourceVersion that the decision saw, so that of two claims at once one conflicts and is decided on anew.
 func (r *DelegationReconciler) claim(ctx context.Context, s *scope, a outbox.Claim) error {
-	root := a.Root.DeepCopy()
+	root, err := r.whole(ctx, a.Root)
+	if err != nil {
+		return err
+	}
 	root.Status.AnsweredBy = &a.Claim
 	if err := r.Client.Status().Update(ctx, root); err != nil {
 		return err

@@ -50,7 +50,7 @@ type DelegationReconciler struct {
 	Tracer *tracing.Tracer
 	// heeded has the hints, by UID, that were followed up. Losing it to a restart costs a look.
 	heeded sync.Map
-	// uids maps the names of Delegations to their UIDs.
+	// uids maps the names of Delegations to their UIDs; those at rest are not in it.
 	uids sync.Map
 	// outdated has the resourceVersion of a Delegation, by UID, whose journal write found a newer one.
 	outdated sync.Map
@@ -97,6 +97,9 @@ func (r *DelegationReconciler) perform(ctx context.Context, s *scope, action out
 		r.ask(s, a)
 		return step{done: true}, nil
 	case outbox.Record:
+		if s.trimmed {
+			return step{}, r.complete(ctx, s)
+		}
 		return step{}, r.record(ctx, s, a)
 	case outbox.Follow:
 		return step{done: true, result: r.follow(s, a)}, nil
@@ -118,6 +121,9 @@ func (r *DelegationReconciler) wait(s *scope, a outbox.Wait) ctrl.Result {
 	unusable := s.agent.Problem != nil && !s.agent.Problem.Transient
 	if unusable || s.delegation.Status.Phase.Finished() {
 		r.Follower.Drop(s.delegation.UID)
+	}
+	if s.running == outbox.CallNone && s.result == nil && atRest(s.delegation) {
+		r.forget(s.key().NamespacedName)
 	}
 	result := r.at(a.Until)
 	if again := s.agent.recheck; again > 0 && (result.RequeueAfter == 0 || result.RequeueAfter > again) {

@@ -21,12 +21,12 @@ func indexDelegations(mgr ctrl.Manager) error {
 		byConfigMap:    unfinished(configMapNames),
 		bySecret:       unfinished(secretNames),
 		byMessageID:    func(d *v1alpha1.Delegation) []string { return present(d.Spec.MessageID) },
-		byContextID:    func(d *v1alpha1.Delegation) []string { return present(d.Spec.ContextID) },
+		byContextID:    contextIDs,
 		byContinues:    continuesName,
 		byRefines:      refinesNames,
 		byDuplicates:   duplicatesAgent,
 		byController:   controllerUID,
-		byUID:          func(d *v1alpha1.Delegation) []string { return []string{string(d.UID)} },
+		byUID:          uids,
 	} {
 		err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Delegation{}, field, func(o client.Object) []string {
 			return values(o.(*v1alpha1.Delegation))

@@ -31,16 +31,13 @@ type Pushes struct {
 
 // Trigger implements push.Trigger.
 func (p *Pushes) Trigger(ctx context.Context, uid types.UID, e push.Event) (push.Result, error) {
-	list := &v1alpha1.DelegationList{}
-	if err := p.Client.List(ctx, list, client.MatchingFields{byUID: string(uid)}, client.UnsafeDisableDeepCopy,
-		client.DisableReadYourWritesConsistency); err != nil {
+	d, err := withUID(ctx, p.Client, uid)
+	switch {
+	case err != nil:
 		return "", err
-	}
-	if len(list.Items) == 0 {
+	case d == nil:
 		return "", push.ErrUnknown
-	}
-	d := &list.Items[0]
-	if over(d) {
+	case over(d):
 		return push.Stale, nil
 	}
 	select {

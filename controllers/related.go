@@ -40,7 +40,7 @@ func (r *DelegationReconciler) relate(ctx context.Context, d *v1alpha1.Delegatio
 	}
 	// Also one that is about to be minted: another namespace may have named it.
 	if contextID := outbox.Address(d, out, false).ContextID; contextID != "" && endpoint != "" {
-		same, err := r.sharing(ctx, d, byContextID, contextID, endpoint)
+		same, err := r.inContext(ctx, d, contextID, endpoint)
 		if err != nil {
 			return out, err
 		}

@@ -46,7 +46,7 @@ type ScheduleReconciler struct {
 func (r *ScheduleReconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("delegationschedule").
 		For(&v1alpha1.DelegationSchedule{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: beyondConditions})).
-		Owns(&v1alpha1.Delegation{}).
+		Owns(&v1alpha1.Delegation{}, builder.WithPredicates(afterStart)). // at the start each schedule is planned in any case
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
 }

@@ -20,6 +20,8 @@ import (
 type scope struct {
 	// delegation as it was read, or as the last write returned it.
 	delegation *v1alpha1.Delegation
+	// trimmed says that it is what the cache has of one that is over.
+	trimmed bool
 	// agent that the Delegation names.
 	agent agentView
 	// related are the Delegations that it depends on.
@@ -68,7 +70,7 @@ func (r *DelegationReconciler) open(ctx context.Context, name types.NamespacedNa
 	if d.UID == known {
 		s.running, s.result = running, result
 	}
-	if over(d) || s.awaitsCall() {
+	if s.trimmed = over(d); s.trimmed || s.awaitsCall() {
 		return s, nil
 	}
 	var err error

@@ -60,8 +60,10 @@ func (r *DelegationReconciler) SetupWithManager(mgr ctrl.Manager, wake *Wake, wo
 	}
 	r.Agents.watchSecrets(b, r.ofSource(bySecret, credential.KindSecret))
 	return b.Named("delegation").
-		For(&v1alpha1.Delegation{}).
-		Watches(&v1alpha1.Delegation{}, handler.EnqueueRequestsFromMapFunc(r.ofConversation)).
+		For(&v1alpha1.Delegation{}, builder.WithPredicates(afterStart)).
+		Watches(&v1alpha1.Delegation{}, atStart).
+		// At the start those that wait for others are looked at in any case.
+		Watches(&v1alpha1.Delegation{}, handler.EnqueueRequestsFromMapFunc(r.ofConversation), builder.WithPredicates(afterStart)).
 		Watches(&v1alpha1.RemoteAgent{}, handler.EnqueueRequestsFromMapFunc(r.ofAgent)).
 		WatchesMetadata(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.ofSource(byConfigMap, credential.KindConfigMap))).
 		WatchesRawSource(wake.source()).
@@ -85,7 +87,8 @@ func (r *RemoteAgentReconciler) SetupWithManager(mgr ctrl.Manager, workers int) 
 	r.Agents.watchSecrets(b, r.ofReference(credential.KindSecret))
 	return b.Named("remoteagent").
 		For(&v1alpha1.RemoteAgent{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, finalizersChanged))).
-		Watches(&v1alpha1.Delegation{}, handler.EnqueueRequestsFromMapFunc(r.ofDelegation)).
+		// At the start each RemoteAgent is examined in any case.
+		Watches(&v1alpha1.Delegation{}, handler.EnqueueRequestsFromMapFunc(r.ofDelegation), builder.WithPredicates(afterStart)).
 		WatchesMetadata(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.ofReference(credential.KindConfigMap))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)

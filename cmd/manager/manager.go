@@ -49,6 +49,7 @@ type options struct {
 	namespaces           string
 	metrics              metricsOptions
 	probes               string
+	pprof                string
 	workers              int
 	maxStreams           int
 	eventQPS             int
@@ -65,6 +66,8 @@ func (o *options) bind(f *flag.FlagSet) {
 	f.StringVar(&o.namespaces, "namespaces", "", "Namespaces to work in, separated by commas; all when empty.")
 	o.metrics.bind(f)
 	f.StringVar(&o.probes, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz; 0 for none.")
+	f.StringVar(&o.pprof, "pprof-bind-address", "", "Address of Go's profiles at /debug/pprof/, such as 127.0.0.1:6060; none when empty. "+
+		"Nobody is asked who they are: a profile has what is in memory, so let only the own machine reach it.")
 	o.push.bind(f)
 	o.egress.bind(f)
 	o.tracing.bind(f)
@@ -83,10 +86,11 @@ func newManager(cfg *rest.Config, o *options) (manager.Manager, error) {
 	}
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                        scheme(),
-		Cache:                         cache.Options{DefaultNamespaces: o.watched()},
+		Cache:                         controllers.CacheOptions(o.watched()),
 		Client:                        client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
 		Metrics:                       metrics,
 		HealthProbeBindAddress:        o.probes,
+		PprofBindAddress:              o.pprof,
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              "delegation-operator.a2a.delegation.dev",
 		LeaderElectionNamespace:       o.leaderElectNamespace,

@@ -73,6 +73,15 @@ func StartDurable() (config *rest.Config, etcd *url.URL, stop func() error, err 
 	return environment.Config, environment.ControlPlane.Etcd.URL, environment.Stop, nil
 }
 
+// StartWithEtcd is Start; it also returns etcd's URL, for what fills it past the API server.
+func StartWithEtcd() (config *rest.Config, etcd *url.URL, stop func() error, err error) {
+	environment, err := start(func(e *envtest.Environment) { e.ControlPlane.Etcd = &envtest.Etcd{} })
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return environment.Config, environment.ControlPlane.Etcd.URL, environment.Stop, nil
+}
+
 func start(configure func(*envtest.Environment)) (*envtest.Environment, error) {
 	assets, err := findAssets()
 	if err != nil {

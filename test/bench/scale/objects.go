@@ -1,0 +1,131 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+)
+
+const (
+	// The namespaces of what is finished and of what is active: the witness watches the latter alone.
+	finishedNamespace = "bench-finished"
+	activeNamespace   = "bench-active"
+	promptAgent       = "prompt"
+	slowAgent         = "slow"
+	slowInFlight      = 64
+	requestsPerSecond = 10000
+
+	// putsPerTxn is what etcd takes in one transaction, --max-txn-ops being 128.
+	putsPerTxn = 100
+	registry   = "/registry/a2a.delegation.dev/delegations/"
+	// templateName is replaced in a template, as are its other names, and so is in nothing else.
+	templateName = "bench-template"
+)
+
+// What a message and its result may have: a page of text each.
+var (
+	messageText  = strings.Repeat("Reconcile the accounts of September 2026 with the bank's statement. ", 8)
+	artifactText = strings.Repeat("account 1000: 4 bookings, balanced\n", 8)
+)
+
+// createWorld makes the namespaces and RemoteAgents.
+func createWorld(ctx context.Context, c client.Client, url string) error {
+	for _, name := range []string{finishedNamespace, activeNamespace} {
+		if err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			return err
+		}
+		for agent, path := range map[string]string{promptAgent: promptPath, slowAgent: slowPath} {
+			ra := &v1alpha1.RemoteAgent{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: agent}}
+			ra.Spec.Interfaces = []v1alpha1.AgentInterface{{URL: url + path}}
+			ra.Spec.Delivery.RequestsPerSecond, ra.Spec.Delivery.MaxInFlight = requestsPerSecond, slowInFlight
+			// A Duration that is zero in Go is a zero in the manifest and not the schema's default.
+			ra.Spec.Delivery.AttemptTimeout.Duration = 30 * time.Second
+			ra.Spec.Updates.PollInterval.Duration, ra.Spec.Updates.MaxPollInterval.Duration = 2*time.Second, time.Minute
+			if err := c.Create(ctx, ra); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// newDelegation is as a user's manifest: the operator gives it its ids. The text begins with its name.
+func newDelegation(namespace, name, agent string) *v1alpha1.Delegation {
+	text := name + " " + messageText
+	d := &v1alpha1.Delegation{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	d.Spec.AgentRef.Name = agent
+	d.Spec.Message.Parts = []v1alpha1.Part{{Text: &text}}
+	d.Spec.DeliveryDeadline.Duration = 72 * time.Hour
+	return d
+}
+
+// template is a Delegation as the API server keeps it, and what in it differs from object to object.
+type template struct {
+	text   string
+	uid    string
+	taskID string
+	key    string
+}
+
+// readTemplate takes a Delegation that the API server wrote.
+func readTemplate(ctx context.Context, etcd *clientv3.Client, d *v1alpha1.Delegation) (*template, error) {
+	key := registry + d.Namespace + "/"
+	got, err := etcd.Get(ctx, key+d.Name)
+	if err != nil {
+		return nil, err
+	}
+	if len(got.Kvs) != 1 || !strings.HasPrefix(string(got.Kvs[0].Value), "{") {
+		return nil, fmt.Errorf("etcd has no JSON under %s%s", key, d.Name)
+	}
+	return &template{text: string(got.Kvs[0].Value), uid: string(d.UID), taskID: d.Status.TaskID, key: key}, nil
+}
+
+// fill writes copies of the template with the numbers from one on to before another into etcd, past the API server, which
+// sees them come in its watch of etcd.
+func (t *template) fill(ctx context.Context, etcd *clientv3.Client, name func(int) string, from, to int) error {
+	for from < to {
+		var puts []clientv3.Op
+		for ; from < to && len(puts) < putsPerTxn; from++ {
+			pairs := []string{templateName, name(from), t.uid, uuid.NewString()}
+			if t.taskID != "" {
+				pairs = append(pairs, `"`+t.taskID+`"`, `"`+uuid.NewString()+`"`, "task "+t.taskID, "task "+uuid.NewString())
+			}
+			puts = append(puts, clientv3.OpPut(t.key+name(from), strings.NewReplacer(pairs...).Replace(t.text)))
+		}
+		if _, err := etcd.Txn(ctx).Then(puts...).Commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func finishedName(i int) string { return fmt.Sprintf("finished-%06d", i) }
+
+// createTemplate has the API server write a Delegation that nobody has looked at, for the copies, and takes it away again.
+func (b *bench) createTemplate(ctx context.Context, agent string) (*template, error) {
+	d := newDelegation(activeNamespace, templateName, agent)
+	if err := b.client.Create(ctx, d); err != nil {
+		return nil, err
+	}
+	t, err := readTemplate(ctx, b.etcd, d)
+	return t, errors.Join(err, b.client.Delete(ctx, d))
+}
+
+// remove takes away all under a prefix, past the API server.
+func (b *bench) remove(ctx context.Context, prefix string) error {
+	_, err := b.etcd.Delete(ctx, prefix, clientv3.WithPrefix())
+	return err
+}
