@@ -104,7 +104,7 @@ func judgeEnvelope(id json.RawMessage, body []byte) finding {
 	own, result, failure := envelope[0].value, envelope[1].value, envelope[2].value
 	failed, succeeded := first(failure) == '{', first(result) == '{'
 	switch {
-	case failed == succeeded:
+	case failed == succeeded, twice(envelope...):
 		return finding{}
 	case failed && (unset(own) || sameID(id, own)):
 		return judgeError(failure)
@@ -191,22 +191,22 @@ func judgeREST(body []byte) finding {
 }
 
 // judgeResult reads a SendMessageResponse or a StreamResponse (A2A 1.0, sections 3.2.2 and 3.2.3). One in which something has
-// the wrong type proves nothing.
+// the wrong type, or two values, proves nothing.
 func judgeResult(raw json.RawMessage) finding {
 	result := pick(raw, "task", "statusUpdate", "artifactUpdate", "message")
 	task := ""
 	for i, name := range []string{"id", "taskId", "taskId"} {
 		inner := result[i].value
-		id := pick(inner, name)[0].value
-		if !unset(inner) && first(inner) != '{' || !unset(id) && first(id) != '"' {
+		id := pick(inner, name)[0]
+		if !unset(inner) && first(inner) != '{' || !unset(id.value) && first(id.value) != '"' || twice(result[i], id) {
 			return finding{}
 		}
-		task = cmp.Or(task, text(id))
+		task = cmp.Or(task, text(id.value))
 	}
 	if task != "" {
 		return finding{proof: taken, outcome: dedup.Binding{TaskID: a2a.TaskID(task)}}
 	}
-	if reply := result[3].value; first(reply) == '{' {
+	if reply := result[3].value; first(reply) == '{' && !twice(result[3]) {
 		return finding{proof: taken, outcome: dedup.Binding{Reply: bytes.Clone(reply)}} // it outlives the response's buffer
 	}
 	return finding{}
