@@ -8,80 +8,32 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
-	"github.com/gowebpki/jcs"
+	"github.com/delegation-dev/delegation-operator/internal/rawjson"
 )
 
 var (
 	errNotObject = errors.New("must be a JSON object")
+	errNotArray  = errors.New("must be a JSON array")
 	errTwice     = errors.New("name occurs twice")
 )
 
-// member is one member of a JSON object.
-type member struct {
-	name  string
-	value json.RawMessage
-}
-
-// members takes a JSON object apart, in the order of its text.
-func members(text json.RawMessage) ([]member, error) {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	if open, err := decoder.Token(); err != nil {
-		return nil, unexpectedEnd(err)
-	} else if open != json.Delim('{') {
+// members takes a JSON object apart, in the order of its text, which has to be valid.
+func members(text json.RawMessage) ([]rawjson.Member, error) {
+	if text = bytes.TrimSpace(text); len(text) == 0 || text[0] != '{' {
 		return nil, errNotObject
 	}
-	var all []member
-	seen := make(map[string]bool)
-	for decoder.More() {
-		name, err := decoder.Token()
-		if err != nil {
-			return nil, unexpectedEnd(err)
+	var all []rawjson.Member
+	seen := map[string]bool{}
+	for m := range rawjson.Members(text) {
+		if seen[m.Name] {
+			return nil, fmt.Errorf("%w: %.100q", errTwice, m.Name)
 		}
-		m := member{name: name.(string)} // the decoder lets nothing else be a name
-		if seen[m.name] {
-			return nil, fmt.Errorf("%w: %.100q", errTwice, m.name)
-		}
-		seen[m.name] = true
-		if err := decoder.Decode(&m.value); err != nil {
-			return nil, unexpectedEnd(err)
-		}
+		seen[m.Name] = true
 		all = append(all, m)
 	}
-	if _, err := decoder.Token(); err != nil {
-		return nil, unexpectedEnd(err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errNotObject
-	}
 	return all, nil
-}
-
-// unexpectedEnd keeps the end of a text within an object from looking like the end of a stream.
-func unexpectedEnd(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
-
-// object puts members together again, in the order given, which must be the canonical one. The values
-// must be canonical.
-func object(all []member) ([]byte, error) {
-	texts := make([][]byte, 0, len(all))
-	for _, m := range all {
-		name, err := json.Marshal(m.name)
-		if err == nil {
-			name, err = jcs.Transform(name)
-		}
-		if err != nil {
-			return nil, err
-		}
-		texts = append(texts, slices.Concat(name, []byte{':'}, m.value))
-	}
-	return join('{', texts, '}'), nil
 }
 
 func join(open byte, texts [][]byte, end byte) []byte {

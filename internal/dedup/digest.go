@@ -12,6 +12,8 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/gowebpki/jcs"
+
+	"github.com/delegation-dev/delegation-operator/internal/rawjson"
 )
 
 // digestedBody lists what makes two copies of a message the same message: what was said, and to which
@@ -59,23 +61,26 @@ func DigestJSON(message json.RawMessage) (string, error) {
 }
 
 func canonicalBody(message json.RawMessage) ([]byte, error) {
+	if !json.Valid(message) {
+		return nil, fmt.Errorf("message: %w", json.Unmarshal(message, new(json.RawMessage)))
+	}
 	all, err := members(message)
 	if err != nil {
 		return nil, fmt.Errorf("message: %w", err)
 	}
-	var body []member
+	var body [][]byte
 	for _, name := range digestedMembers {
-		i := slices.IndexFunc(all, func(m member) bool { return m.name == name })
-		if i < 0 || empty(all[i].value) {
+		i := slices.IndexFunc(all, func(m rawjson.Member) bool { return m.Name == name })
+		if i < 0 || empty(all[i].Value) {
 			continue
 		}
-		value, err := canonicalMember(name, all[i].value)
+		value, err := canonicalMember(name, all[i].Value)
 		if err != nil {
 			return nil, fmt.Errorf("message.%s: %w", name, err)
 		}
-		body = append(body, member{name, value})
+		body = append(body, slices.Concat([]byte(`"`+name+`":`), value))
 	}
-	return object(body)
+	return join('{', body, '}'), nil
 }
 
 func canonicalMember(name string, value json.RawMessage) ([]byte, error) {
@@ -101,28 +106,37 @@ var optionalPartMembers = map[string]func(json.RawMessage) bool{
 	"text": null, "raw": null,
 }
 
+// canonicalParts makes the text canonical first. Its pieces are canonical then, also the members that are kept of a part in
+// the order they had.
 func canonicalParts(value json.RawMessage) ([]byte, error) {
+	if value[0] != '[' {
+		return nil, errNotArray
+	}
 	canonical, err := jcs.Transform(value)
 	if err != nil {
 		return nil, err
 	}
-	var parts []json.RawMessage
-	if err := json.Unmarshal(canonical, &parts); err != nil {
-		return nil, err
-	}
-	texts := make([][]byte, len(parts))
-	for i, part := range parts {
-		all, err := members(part)
+	var texts [][]byte
+	for part := range rawjson.Elements(canonical) {
+		text, err := canonicalPart(part)
 		if err != nil {
-			return nil, fmt.Errorf("[%d]: %w", i, err)
+			return nil, fmt.Errorf("[%d]: %w", len(texts), err)
 		}
-		kept := slices.DeleteFunc(all, func(m member) bool {
-			unset, optional := optionalPartMembers[m.name]
-			return optional && unset(m.value)
-		})
-		if texts[i], err = object(kept); err != nil { // in the order they had, which is canonical
-			return nil, fmt.Errorf("[%d]: %w", i, err)
-		}
+		texts = append(texts, text)
 	}
 	return join('[', texts, ']'), nil
+}
+
+func canonicalPart(part json.RawMessage) ([]byte, error) {
+	all, err := members(part)
+	if err != nil {
+		return nil, err
+	}
+	var kept [][]byte
+	for _, m := range all {
+		if unset, optional := optionalPartMembers[m.Name]; !optional || !unset(m.Value) {
+			kept = append(kept, m.Text)
+		}
+	}
+	return join('{', kept, '}'), nil
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/delegation-dev/delegation-operator/internal/dedup"
@@ -85,11 +86,11 @@ func readCall(r *http.Request, body []byte) (*call, error) {
 }
 
 func readREST(prefix string, stream bool, body []byte) (*call, error) {
-	c := &call{stream: stream, prefix: prefix}
-	if first(body) != '{' {
+	params := value(body)
+	if first(params) != '{' {
 		return nil, errNotJSON
 	}
-	return c.read(body)
+	return (&call{stream: stream, prefix: prefix}).read(params)
 }
 
 func readRPC(body []byte) (*call, error) {
@@ -100,29 +101,26 @@ func readRPC(body []byte) (*call, error) {
 	default:
 		return nil, nil
 	}
-	var envelope struct {
-		ID     json.RawMessage `json:"id"`
-		Method json.RawMessage `json:"method"`
-		Params json.RawMessage `json:"params"`
-	}
-	if !decodes(body, &envelope) {
+	envelope := value(body)
+	if envelope == nil {
 		return nil, nil // no agent can read it
 	}
-	if twice(body, "method", "params") {
+	members := pick(envelope, "method", "params", "id")
+	method, params, id := members[0], members[1], members[2].value
+	if twice(method, params) {
 		return nil, errTwice
 	}
-	method := text(envelope.Method)
-	if method != methodSend && method != methodStream {
+	name := text(method.value)
+	if name != methodSend && name != methodStream {
 		return nil, nil
 	}
-	c := &call{rpc: true, stream: method == methodStream, id: envelope.ID}
-	if len(c.id) == 0 {
-		c.id = json.RawMessage("null")
+	if len(id) == 0 {
+		id = json.RawMessage("null")
 	}
-	if first(envelope.Params) != '{' {
+	if first(params.value) != '{' {
 		return nil, nil
 	}
-	return c.read(envelope.Params)
+	return (&call{rpc: true, stream: name == methodStream, id: id}).read(params.value)
 }
 
 // checkBatch tells a batch of calls from an array that means something else to the agent.
@@ -141,83 +139,67 @@ func checkBatch(body []byte) error {
 	return nil
 }
 
-// request is a SendMessageRequest. The second names are those of its protocol buffer, which agents that read the JSON
-// form of protocol buffers take as well.
-type request struct {
-	Tenant        json.RawMessage `json:"tenant"`
-	Message       json.RawMessage `json:"message"`
-	Configuration struct {
-		HistoryLength  json.RawMessage `json:"historyLength"`
-		HistoryLength2 json.RawMessage `json:"history_length"`
-	} `json:"configuration"`
-}
+// messageMembers are what the proxy needs of a message, first its id and then what counts of it. protoMembers are the same by
+// the names of the protocol buffer, which agents that read the JSON form of protocol buffers take as well.
+var (
+	messageMembers = []string{"messageId", "taskId", "contextId", "referenceTaskIds", "parts"}
+	protoMembers   = []string{"message_id", "task_id", "context_id", "reference_task_ids", "parts"}
+)
 
-type wireMessage struct {
-	ID              json.RawMessage `json:"messageId"`
-	ID2             json.RawMessage `json:"message_id"`
-	TaskID          json.RawMessage `json:"taskId"`
-	TaskID2         json.RawMessage `json:"task_id"`
-	ContextID       json.RawMessage `json:"contextId"`
-	ContextID2      json.RawMessage `json:"context_id"`
-	ReferenceTasks  json.RawMessage `json:"referenceTaskIds"`
-	ReferenceTasks2 json.RawMessage `json:"reference_task_ids"`
-	Parts           json.RawMessage `json:"parts"`
-}
-
-func (c *call) read(params []byte) (*call, error) {
-	var req request
-	var msg wireMessage
-	if !decodes(params, &req) {
+// read reads a SendMessageRequest.
+func (c *call) read(params json.RawMessage) (*call, error) {
+	request := pick(params, "message", "tenant", "configuration")
+	configuration := request[2].value
+	if !unset(configuration) && first(configuration) != '{' {
 		if c.rpc {
 			return nil, nil
 		}
 		return nil, errNotJSON
 	}
-	if twice(params, "message") {
+	if twice(request[0]) {
 		return nil, errTwice
 	}
-	if first(req.Message) != '{' || !decodes(req.Message, &msg) {
+	body := request[0].value
+	if first(body) != '{' {
 		return nil, nil
 	}
-	if twice(req.Message, "messageId", "taskId", "contextId", "referenceTaskIds", "parts") {
+	msg := pick(body, slices.Concat(messageMembers, protoMembers)...)
+	msg, proto := msg[:len(messageMembers)], msg[len(messageMembers):]
+	if twice(msg...) {
 		return nil, errTwice
 	}
-	c.tenant = text(req.Tenant)
-	c.historyLength = either(req.Configuration.HistoryLength, req.Configuration.HistoryLength2)
+	c.tenant = text(request[1].value)
+	length := pick(configuration, "historyLength", "history_length")
+	c.historyLength = either(length[0], length[1])
 	c.message = message{
-		id:        text(either(msg.ID, msg.ID2)),
-		taskID:    text(either(msg.TaskID, msg.TaskID2)),
-		contextID: text(either(msg.ContextID, msg.ContextID2)),
+		id: text(either(msg[0], proto[0])), taskID: text(either(msg[1], proto[1])), contextID: text(either(msg[2], proto[2])),
 	}
 	if c.message.id == "" {
 		return nil, nil
 	}
-	body := req.Message
-	if len(msg.TaskID2)+len(msg.ContextID2)+len(msg.ReferenceTasks2) > 0 {
-		body = msg.respelled()
-	}
 	var err error
-	c.message.digest, err = dedup.DigestJSON(body)
+	c.message.digest, err = dedup.DigestJSON(respelled(body, msg, proto))
 	return c, err
 }
 
-// respelled is what counts of a message, under the names of the specification.
-func (m wireMessage) respelled() json.RawMessage {
+// respelled is a message with what counts of it under the names of the specification.
+func respelled(body json.RawMessage, msg, proto []member) json.RawMessage {
+	if proto[1].times+proto[2].times+proto[3].times == 0 {
+		return body
+	}
 	members := map[string]json.RawMessage{}
-	for name, value := range map[string]json.RawMessage{
-		"parts": m.Parts, "taskId": either(m.TaskID, m.TaskID2), "contextId": either(m.ContextID, m.ContextID2),
-		"referenceTaskIds": either(m.ReferenceTasks, m.ReferenceTasks2),
-	} {
-		if len(value) > 0 {
-			members[name] = value
+	for i := 1; i < len(msg); i++ {
+		if value := either(msg[i], proto[i]); value != nil {
+			members[messageMembers[i]] = value
 		}
 	}
 	return marshal(members)
 }
 
-func either(a, b json.RawMessage) json.RawMessage {
-	if len(a) > 0 {
-		return a
+// either is the value of the first that is there.
+func either(a, b member) json.RawMessage {
+	if a.times > 0 {
+		return a.value
 	}
-	return b
+	return b.value
 }

@@ -67,6 +67,9 @@ func (x *exchange) send(out *http.Request) *http.Response {
 	out.Header.Set("Accept-Encoding", "identity") // the answer has to be read
 	// Only connections on which nothing was written may be tried again.
 	out.GetBody = nil
+	// The body as it was read, without what the reverse proxy puts around it: net/http sees that it is in memory, and
+	// writes it together with the header.
+	out.Body = x.in.Body
 	if !x.ticket.Held() {
 		x.ticket.Leave()
 		return x.answered(ResultInProgress, problemInProgress)

@@ -4,10 +4,13 @@
 package dedupproxy
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"math"
 	"mime"
 	"net/http"
+	"reflect"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -97,22 +100,16 @@ func byStatus(status int) finding {
 // judgeEnvelope reads a JSON-RPC response, or one event of a stream. An answer under another id is somebody else's;
 // an agent that could not read the request does not know its id.
 func judgeEnvelope(id json.RawMessage, body []byte) finding {
-	var envelope struct {
-		ID     json.RawMessage `json:"id"`
-		Result json.RawMessage `json:"result"`
-		Error  json.RawMessage `json:"error"`
-	}
-	if first(body) != '{' || decode(body, &envelope) != nil {
-		return finding{}
-	}
-	failed, succeeded := first(envelope.Error) == '{', first(envelope.Result) == '{'
+	envelope := pick(value(body), "id", "result", "error")
+	own, result, failure := envelope[0].value, envelope[1].value, envelope[2].value
+	failed, succeeded := first(failure) == '{', first(result) == '{'
 	switch {
-	case failed == succeeded:
+	case failed == succeeded, twice(envelope...):
 		return finding{}
-	case failed && (unset(envelope.ID) || sameID(id, envelope.ID)):
-		return judgeError(envelope.Error)
-	case succeeded && sameID(id, envelope.ID):
-		return judgeResult(envelope.Result)
+	case failed && (unset(own) || sameID(id, own)):
+		return judgeError(failure)
+	case succeeded && sameID(id, own):
+		return judgeResult(result)
 	}
 	return finding{}
 }
@@ -120,9 +117,13 @@ func judgeEnvelope(id json.RawMessage, body []byte) finding {
 // unset reports whether a member is missing or null.
 func unset(raw json.RawMessage) bool { return first(raw) == 0 || first(raw) == 'n' }
 
+// sameID compares what the ids say: an agent may write a number in another way.
 func sameID(a, b json.RawMessage) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
 	var x, y any
-	return decode(a, &x) == nil && decode(b, &y) == nil && x == y
+	return decode(a, &x) == nil && decode(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 func judgeError(raw json.RawMessage) finding {
@@ -169,19 +170,18 @@ func protocolReason(details []json.RawMessage) string {
 
 // judgeREST reads a response of HTTP+JSON, or one event of its streams.
 func judgeREST(body []byte) finding {
-	var shape struct {
-		Error json.RawMessage `json:"error"`
-	}
-	if first(body) != '{' || decode(body, &shape) != nil {
+	shape := value(body)
+	if first(shape) != '{' {
 		return finding{}
 	}
-	if first(shape.Error) != '{' {
-		return judgeResult(body)
+	err := pick(shape, "error")[0].value
+	if first(err) != '{' {
+		return judgeResult(shape)
 	}
 	var failure struct {
 		Details []json.RawMessage `json:"details"`
 	}
-	if decode(shape.Error, &failure) != nil {
+	if decode(err, &failure) != nil {
 		return finding{}
 	}
 	if reason := protocolReason(failure.Details); reason != "" {
@@ -190,24 +190,24 @@ func judgeREST(body []byte) finding {
 	return finding{}
 }
 
-// judgeResult reads a SendMessageResponse or a StreamResponse (A2A 1.0, sections 3.2.2 and 3.2.3).
+// judgeResult reads a SendMessageResponse or a StreamResponse (A2A 1.0, sections 3.2.2 and 3.2.3). One in which something has
+// the wrong type, or two values, proves nothing.
 func judgeResult(raw json.RawMessage) finding {
-	var result struct {
-		Task           struct{ ID string }
-		Message        json.RawMessage
-		StatusUpdate   struct{ TaskID string }
-		ArtifactUpdate struct{ TaskID string }
-	}
-	if decode(raw, &result) != nil {
-		return finding{}
-	}
-	for _, id := range []string{result.Task.ID, result.StatusUpdate.TaskID, result.ArtifactUpdate.TaskID} {
-		if id != "" {
-			return finding{proof: taken, outcome: dedup.Binding{TaskID: a2a.TaskID(id)}}
+	result := pick(raw, "task", "statusUpdate", "artifactUpdate", "message")
+	task := ""
+	for i, name := range []string{"id", "taskId", "taskId"} {
+		inner := result[i].value
+		id := pick(inner, name)[0]
+		if !unset(inner) && first(inner) != '{' || !unset(id.value) && first(id.value) != '"' || twice(result[i], id) {
+			return finding{}
 		}
+		task = cmp.Or(task, text(id.value))
 	}
-	if first(result.Message) == '{' {
-		return finding{proof: taken, outcome: dedup.Binding{Reply: result.Message}}
+	if task != "" {
+		return finding{proof: taken, outcome: dedup.Binding{TaskID: a2a.TaskID(task)}}
+	}
+	if reply := result[3].value; first(reply) == '{' && !twice(result[3]) {
+		return finding{proof: taken, outcome: dedup.Binding{Reply: bytes.Clone(reply)}} // it outlives the response's buffer
 	}
 	return finding{}
 }

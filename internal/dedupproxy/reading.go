@@ -6,37 +6,53 @@ package dedupproxy
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
+
+	"github.com/delegation-dev/delegation-operator/internal/rawjson"
 )
 
-// twice reports whether an object has one of the members more than once. Go's readers take names in any case, and those of
-// other languages as they are.
-func twice(body []byte, names ...string) bool {
-	decoder := json.NewDecoder(bytes.NewReader(unmarked(body)))
-	if open, err := decoder.Token(); err != nil || open != json.Delim('{') {
-		return false
-	}
-	seen := map[string]bool{}
-	for decoder.More() {
-		name, err := decoder.Token()
-		var value json.RawMessage
-		if err != nil || decoder.Decode(&value) != nil {
-			return false
-		}
-		for _, n := range names {
-			if strings.EqualFold(name.(string), n) { // the decoder lets nothing else be a name
-				if seen[n] {
-					return true
-				}
-				seen[n] = true
+// member is what an object has under a name: the last value, as readers take it that allow more than one, and how many.
+type member struct {
+	value json.RawMessage
+	times int
+}
+
+// pick finds members of an object, which has to be valid, in the order of the names. Go's readers take names in any case, and
+// those of other languages as they are, so that members count as one that differ by their case alone.
+func pick(object []byte, names ...string) []member {
+	all := make([]member, len(names))
+	for m := range rawjson.Members(object) {
+		for i, name := range names {
+			if strings.EqualFold(m.Name, name) {
+				all[i].value = m.Value
+				all[i].times++
 			}
 		}
 	}
-	return false
+	return all
 }
 
-// decode reads the first value of a body, as agents do that read requests as a stream; a byte order mark is skipped. A body
-// that is one value, as nearly all are, needs no copy for that.
+// twice reports whether one of the members was there more than once.
+func twice(members ...member) bool {
+	return slices.ContainsFunc(members, func(m member) bool { return m.times > 1 })
+}
+
+// value is the first value of a body, as agents read it that read requests as a stream; a byte order mark is skipped. It is
+// valid, and nil where there is none.
+func value(body []byte) json.RawMessage {
+	body = unmarked(body)
+	if json.Valid(body) {
+		return bytes.TrimSpace(body)
+	}
+	var one json.RawMessage
+	if json.NewDecoder(bytes.NewReader(body)).Decode(&one) != nil {
+		return nil
+	}
+	return one
+}
+
+// decode reads the first value of a body, see value. A body that is one value, as nearly all are, needs no copy for that.
 func decode(body []byte, into any) error {
 	body = unmarked(body)
 	if json.Unmarshal(body, into) == nil {

@@ -4,12 +4,16 @@
 package dedupproxy_test
 
 import (
+	"context"
+	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/delegation-dev/delegation-operator/internal/dedup"
 	"github.com/delegation-dev/delegation-operator/internal/dedupproxy"
+	"github.com/delegation-dev/delegation-operator/internal/finance/server"
 )
 
 // A repeat is answered with the first copy's task, whichever binding it comes by, and the agent never sees it.
@@ -143,4 +147,33 @@ func TestSpellings(t *testing.T) {
 		}
 	}
 	requireRecord(t, a.URL, "m-1", 1, 1)
+}
+
+// written counts the writes to a connection.
+type written struct {
+	net.Conn
+	times *atomic.Int32
+}
+
+func (w written) Write(data []byte) (int, error) {
+	w.times.Add(1)
+	return w.Conn.Write(data)
+}
+
+// An agent that reads a message in one piece is woken once for it.
+func TestOneWrite(t *testing.T) {
+	for _, b := range bindings {
+		var times atomic.Int32
+		p := proxy(t, agent(t, nil).URL, func(cfg *dedupproxy.Config) {
+			cfg.RESTPaths = []string{server.RESTPath} // the card is not asked for them
+			cfg.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+				conn, err := new(net.Dialer).DialContext(ctx, network, address)
+				return written{conn, &times}, err
+			}
+		})
+		p.send(t, b, ledgers("m-1")).task(t)
+		if n := times.Load(); n != 1 {
+			t.Errorf("%s: a message left in %d writes", b.name, n)
+		}
+	}
 }
