@@ -117,7 +117,9 @@ type batch struct {
 	cpu cpu
 	// delegationWrites are the operator's to the Delegations, all writes at etcd without those that created them.
 	delegationWrites, events, configMaps, otherWrites int64
-	stall                                             time.Duration
+	// stall is how late the bench was woken at the worst, and broken how often its watch had to be begun anew.
+	stall  time.Duration
+	broken int
 }
 
 // batchOf creates n Delegations as fast as it goes, and waits until all are Completed.
@@ -155,7 +157,7 @@ func (b *bench) batchOf(ctx context.Context, prefix string, n int) (batch, error
 	if err != nil {
 		return batch{}, err
 	}
-	out.latencies = measureLatencies(all)
+	out.latencies, out.broken = measureLatencies(all), w.broken()
 	return out, b.countWrites(ctx, &out, before)
 }
 
@@ -260,7 +262,8 @@ func (b *bench) run(ctx context.Context) ([]round, error) {
 		if err != nil {
 			return nil, fmt.Errorf("round %d: %w", n+1, err)
 		}
-		fmt.Fprintf(os.Stderr, "round %d: %.0f Delegations/s; this process was woken %s late at the worst\n", n+1, r.batch.rate, r.batch.stall.Round(time.Millisecond))
+		fmt.Fprintf(os.Stderr, "round %d: %.1f Delegations/s; the bench was woken %s late at the worst, and its watch broke %d times, which a busy machine adds to all times\n",
+			n+1, r.batch.rate, r.batch.stall.Round(time.Millisecond), r.batch.broken)
 		rounds = append(rounds, r)
 	}
 	return rounds, nil
