@@ -184,19 +184,6 @@ func (w *witness) progress(reached stage) (have, all int, phases map[v1alpha1.Ph
 	return have, len(w.seen), phases, w.failed
 }
 
-// journalled counts the Delegations that have a messageId, which comes with the journal of the first attempt.
-func (w *witness) journalled() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n := 0
-	for _, s := range w.seen {
-		if s.messageID != "" {
-			n++
-		}
-	}
-	return n
-}
-
 // broken counts how often the watch ended and was begun anew.
 func (w *witness) broken() int {
 	w.mu.Lock()
