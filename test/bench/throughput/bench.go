@@ -246,6 +246,12 @@ func (b *bench) round(ctx context.Context, n int) (r round, err error) {
 	if r.batch, err = b.batchOf(ctx, fmt.Sprintf("batch-%d", n), b.settings.batch); err != nil {
 		return round{}, fmt.Errorf("the batch: %w", err)
 	}
+	// Other work on the machine comes and goes: the floor counts as the mean of what it was before and after.
+	again, err := b.floor.updates(ctx, b.floorWriters)
+	if err != nil {
+		return round{}, fmt.Errorf("the floor: %w", err)
+	}
+	r.level.updates = (r.level.updates + again.rate) / 2
 	u, err := b.manager.Used()
 	if err != nil {
 		return round{}, err
