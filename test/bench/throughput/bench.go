@@ -243,7 +243,7 @@ func (b *bench) round(ctx context.Context, n int) (r round, err error) {
 	if r.idle, err = b.oneByOne(ctx, fmt.Sprintf("single-%d", n), b.singles); err != nil {
 		return round{}, fmt.Errorf("one at a time: %w", err)
 	}
-	if r.batch, err = b.batchOf(ctx, fmt.Sprintf("batch-%d", n), b.settings.batch); err != nil {
+	if r.batch, err = b.batchOf(ctx, fmt.Sprintf("batch-%d", n), b.batch); err != nil {
 		return round{}, fmt.Errorf("the batch: %w", err)
 	}
 	// Other work on the machine comes and goes: the floor counts as the mean of what it was before and after.

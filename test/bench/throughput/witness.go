@@ -141,7 +141,6 @@ func (w *witness) fill(ctx context.Context, prefix string, n, writers int) error
 // A stage is what is waited for in a Delegation.
 type stage func(*sighting) bool
 
-func isBound(s *sighting) bool     { return !s.bound.IsZero() }
 func isCompleted(s *sighting) bool { return s.phase == v1alpha1.PhaseCompleted }
 
 var errNotReached = errors.New("not all Delegations got that far")
