@@ -55,12 +55,12 @@ func TestMedian(t *testing.T) {
 // One round with simple numbers: 10 Delegations at 25/s, with 3 writes each, where 200 raw updates/s go.
 func TestRatios(t *testing.T) {
 	r := round{level: level{updates: 200, write: 8 * time.Millisecond, post: 2 * time.Millisecond, cpu: 5 * time.Millisecond}}
-	r.batch = batch{n: 10, rate: 25, delegationWrites: 30, events: 20, cpu: cpu{manager: 100 * time.Millisecond}}
+	r.batch = batch{n: 10, rate: 25, delegationWrites: 30, events: 20, cpu: cpu{manager: 100 * time.Millisecond, apiServer: 200 * time.Millisecond, etcd: 100 * time.Millisecond}}
 	r.idle.received = []time.Duration{25 * time.Millisecond}
 	r.counts = counts{Sends: 12, Messages: 11}
 	got := mediansOf([]round{r})
 	for key, want := range map[string]float64{
-		"eta": 0.5, "writesPerDelegation": 3, "eventsPerDelegation": 2, "receiptRatio": 2.5, "managerCPU": 2, "duplicates": 1,
+		"eta": 0.5, "etaCPU": 0.5, "writesPerDelegation": 3, "eventsPerDelegation": 2, "receiptRatio": 2.5, "managerCPU": 2, "serversCPU": 6, "duplicates": 1,
 	} {
 		if got[key] != want {
 			t.Errorf("%s = %g, want %g", key, got[key], want)
