@@ -110,15 +110,30 @@ bench-proxy: build ## Measure what the deduplicating proxy adds, against the bar
 bench-follow: localcluster build ## Measure what it costs to follow 100, 1,000 and 10,000 tasks at one agent.
 	go run ./test/bench/follow
 
-.PHONY: bench-floor
-bench-floor: localcluster ## Measure what the machine gives to any operator: syncs, puts into etcd, status updates, a call on loopback.
-	go run ./test/bench/throughput floor
-
-# BENCH_FLAGS are added to the benchmarks of throughput, such as -batch=200.
+# BENCH_FLAGS are added to these benchmarks, such as -batch=200; RATE is the share of what a batch reaches.
 BENCH_FLAGS ?=
+RATE ?= 0.7
+THROUGHPUT := go run ./test/bench/throughput
+
+.PHONY: bench-floor
+bench-floor: localcluster ## Measure what the machine gives to any operator: syncs, puts into etcd, status updates, a call.
+	$(THROUGHPUT) floor $(BENCH_FLAGS)
+
 .PHONY: bench
-bench: localcluster build ## Measure Delegations/s from creation to the end, beside the floor; BENCH_FLAGS=-rounds=1.
-	go run ./test/bench/throughput bench $(BENCH_FLAGS)
+bench: localcluster build ## Measure Delegations/s from creation to the end, in rounds beside that.
+	$(THROUGHPUT) bench $(BENCH_FLAGS)
+
+.PHONY: bench-check
+bench-check: localcluster build ## Run bench in short, and check that its ratios are in the ranges that are checked in.
+	$(THROUGHPUT) check $(BENCH_FLAGS)
+
+.PHONY: bench-sustained
+bench-sustained: localcluster build ## Measure latencies and backlog while Delegations come at RATE of what a batch reaches.
+	$(THROUGHPUT) sustained -rate=$(RATE) $(BENCH_FLAGS)
+
+.PHONY: bench-recovery
+bench-recovery: localcluster build ## Kill the manager while many messages are out, and measure how long recovery takes.
+	$(THROUGHPUT) recovery $(BENCH_FLAGS)
 
 .PHONY: audit
 audit: build $(AUDIT_TOOLS) ## Write what the programs are made of (SBOM) into dist/audit, and check it for known vulnerabilities.

@@ -150,16 +150,22 @@ func (f *floor) posts(ctx context.Context) (timed, error) {
 	})
 }
 
-// best tries numbers of writers up to what there are objects for, and returns that which wrote most.
+// best tries numbers of writers up to what there are objects for, each twice, and returns that which wrote most.
 func (f *floor) best(ctx context.Context) (int, error) {
-	best, most := 0, 0.0
-	for n := 1; n <= len(f.objects); n *= 2 {
-		t, err := f.updates(ctx, n)
-		if err != nil {
-			return 0, err
+	written := map[int]float64{}
+	best := min(4, len(f.objects))
+	for range 2 {
+		for n := best; n <= len(f.objects); n *= 2 {
+			t, err := f.updates(ctx, n)
+			if err != nil {
+				return 0, err
+			}
+			written[n] += t.rate
 		}
-		if t.rate > most {
-			best, most = n, t.rate
+	}
+	for n, rate := range written {
+		if rate > written[best] {
+			best = n
 		}
 	}
 	return best, nil

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/test/bench/lab"
@@ -65,7 +66,7 @@ func runRecovery(ctx context.Context, args []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
 	columns := []string{
-		"contract", "journalled at the kill", "answers held", "half bound after, s", "all settled after, s",
+		"contract", "journalled at the kill", "at the agent", "half bound after, s", "all settled after, s",
 		"sends", "copies", "second tasks", "Unknown",
 	}
 	fmt.Printf("%d Delegations, attemptTimeout %s, settle 1s\n\n%s\n%s\n", r.n, r.attemptTimeout, row(columns), "|---|"+strings.Repeat("--:|", len(columns)-1))
@@ -86,7 +87,8 @@ var errSecondTask = errors.New("the agent made a second task of a message")
 
 // recovered is what became of the Delegations.
 type recovered struct {
-	journalled, held int
+	// journalled messages had the right to go when the manager was killed, and arrived ones were at the agent.
+	journalled, arrived int
 	// half and all are how long after the restart so many were bound, and all bound or Unknown.
 	half, all time.Duration
 	unknown   int
@@ -94,7 +96,7 @@ type recovered struct {
 }
 
 func (r recovered) row(name string) string {
-	cells := []string{name, fmt.Sprint(r.journalled), fmt.Sprint(r.held), fmt.Sprintf("%.1f", r.half.Seconds()), fmt.Sprintf("%.1f", r.all.Seconds())}
+	cells := []string{name, fmt.Sprint(r.journalled), fmt.Sprint(r.arrived), fmt.Sprintf("%.1f", r.half.Seconds()), fmt.Sprintf("%.1f", r.all.Seconds())}
 	for _, n := range []int{r.Sends, r.Sends - r.Messages, r.Tasks - r.Messages, r.unknown} {
 		cells = append(cells, fmt.Sprint(n))
 	}
@@ -159,8 +161,30 @@ func (r *recovery) interrupt(ctx context.Context, w *witness, a *lab.Agent, name
 	if err := errors.Join(manager.Stop(), <-filled); err != nil {
 		return recovered{}, err
 	}
+	if err := a.Ask(ctx, countsPath, 0, &now); err != nil {
+		return recovered{}, err
+	}
+	out := recovered{arrived: now.Messages}
+	if out.journalled, err = r.journalled(ctx, namespace); err != nil {
+		return recovered{}, err
+	}
 	var nothing any
-	return recovered{journalled: w.journalled(), held: now.Holding}, a.Ask(ctx, releasePath, 1, &nothing)
+	return out, a.Ask(ctx, releasePath, 1, &nothing)
+}
+
+// journalled counts the Delegations that have a messageId, which comes with the journal of the first attempt.
+func (r *recovery) journalled(ctx context.Context, namespace string) (int, error) {
+	list := &v1alpha1.DelegationList{}
+	if err := r.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, d := range list.Items {
+		if d.Spec.MessageID != "" {
+			n++
+		}
+	}
+	return n, nil
 }
 
 // add counts what became of the Delegations.

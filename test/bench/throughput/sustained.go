@@ -61,7 +61,7 @@ func runSustained(ctx context.Context, args []string) (err error) {
 	}
 	rate := s.share * measured.rate
 	fmt.Printf("a batch of %d: %.1f Delegations/s; arrivals at %.2f of it, %.1f/s\n\n", s.batch, measured.rate, s.share, rate)
-	begun, all, err := b.stream(ctx, arrivals(rate, s.duration, rand.New(rand.NewPCG(1, 1)))) // #nosec G404 -- arrivals that are the same in each run
+	begun, all, err := b.stream(ctx, arrivals(rate, s.duration, rand.New(rand.NewPCG(1, 1))))
 	if err != nil {
 		return err
 	}

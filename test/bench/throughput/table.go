@@ -31,6 +31,7 @@ var measures = []measure{
 	{title: "one loopback POST, p50, ms", format: "%.2f", of: func(r round) float64 { return milliseconds(r.level.post) }},
 	{title: "Delegations/s", format: "%.1f", of: func(r round) float64 { return r.batch.rate }},
 	{key: "eta", title: "η", format: "%.3f", of: eta},
+	{key: "etaCPU", title: "η in CPU", format: "%.3f", of: etaCPU},
 	{
 		key: "writesPerDelegation", title: "operator's writes per Delegation", format: "%.2f", of: writesPerDelegation,
 		aim: "3.00", reached: func(x float64) bool { return x == 3 },
@@ -67,6 +68,11 @@ var measures = []measure{
 // eta is the share of what the API server takes that goes into Delegations: the operator's writes and the one that
 // creates, times the rate, of the raw updates in the same round.
 func eta(r round) float64 { return (writesPerDelegation(r) + 1) * r.batch.rate / r.level.updates }
+
+// etaCPU is the same share of the CPU of manager, API server and etcd. What else runs on the machine hardly changes it.
+func etaCPU(r round) float64 {
+	return (writesPerDelegation(r) + 1) / inUpdates(r, r.batch.cpu.manager+r.batch.cpu.apiServer+r.batch.cpu.etcd)
+}
 
 func writesPerDelegation(r round) float64 { return r.batch.each(r.batch.delegationWrites) }
 

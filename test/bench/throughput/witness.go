@@ -10,8 +10,11 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	toolswatch "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
@@ -39,21 +42,31 @@ type witness struct {
 	watch     watch.Interface
 	mu        sync.Mutex
 	seen      map[string]*sighting
-	ended     bool
+	// opened counts how often the watch was begun, and failed says why it can't be any more.
+	opened int
+	failed error
 }
 
-// newWitness watches from now on.
+// newWitness watches from now on. On a busy machine the API server ends a watch that is not read fast enough; another one
+// goes on behind it, a second later.
 func newWitness(ctx context.Context, c client.WithWatch, namespace string) (*witness, error) {
+	w := &witness{client: c, namespace: namespace, seen: map[string]*sighting{}}
 	list := &v1alpha1.DelegationList{}
 	if err := c.List(ctx, list, client.InNamespace(namespace), client.Limit(1)); err != nil {
 		return nil, err
 	}
-	from := &client.ListOptions{Namespace: namespace, Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}}
-	stream, err := c.Watch(ctx, &v1alpha1.DelegationList{}, from)
+	stream, err := toolswatch.NewRetryWatcherWithContext(ctx, list.ResourceVersion, &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			w.mu.Lock()
+			w.opened++
+			w.mu.Unlock()
+			return c.Watch(ctx, &v1alpha1.DelegationList{}, &client.ListOptions{Namespace: namespace, Raw: &o})
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
-	w := &witness{client: c, namespace: namespace, watch: stream, seen: map[string]*sighting{}}
+	w.watch = stream
 	go w.run()
 	return w, nil
 }
@@ -62,18 +75,18 @@ func (w *witness) stop() { w.watch.Stop() }
 
 func (w *witness) run() {
 	for e := range w.watch.ResultChan() {
+		now := time.Now()
+		w.mu.Lock()
 		if d, ok := e.Object.(*v1alpha1.Delegation); ok {
-			w.see(d, time.Now())
+			w.see(d, now)
+		} else {
+			w.failed = apierrors.FromObject(e.Object)
 		}
+		w.mu.Unlock()
 	}
-	w.mu.Lock()
-	w.ended = true
-	w.mu.Unlock()
 }
 
 func (w *witness) see(d *v1alpha1.Delegation, now time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	s := w.seen[d.Name]
 	if s == nil {
 		return // of an earlier batch
@@ -128,7 +141,6 @@ func (w *witness) fill(ctx context.Context, prefix string, n, writers int) error
 // A stage is what is waited for in a Delegation.
 type stage func(*sighting) bool
 
-func isBound(s *sighting) bool     { return !s.bound.IsZero() }
 func isCompleted(s *sighting) bool { return s.phase == v1alpha1.PhaseCompleted }
 
 var errNotReached = errors.New("not all Delegations got that far")
@@ -139,15 +151,18 @@ func isSettled(s *sighting) bool { return isCompleted(s) || s.phase == v1alpha1.
 // wait until all Delegations have reached a stage. It gives up when none was the next to do so for a time.
 func (w *witness) wait(ctx context.Context, reached stage, patience time.Duration) error {
 	for most, since := -1, time.Now(); ; {
-		have, all, ended, phases := w.progress(reached)
+		have, all, phases, failed := w.progress(reached)
 		if have == all {
 			return nil
 		}
 		if have > most {
 			most, since = have, time.Now()
 		}
-		if ended || time.Since(since) > patience {
-			return fmt.Errorf("%w: %d of %d, none for %s; the watch ended: %t; phases: %v", errNotReached, have, all, time.Since(since).Round(time.Second), ended, phases)
+		if failed != nil {
+			return fmt.Errorf("watching %s: %w", w.namespace, failed)
+		}
+		if time.Since(since) > patience {
+			return fmt.Errorf("%w: %d of %d, none for %s; phases: %v", errNotReached, have, all, patience, phases)
 		}
 		if err := lab.Pause(ctx, 10*time.Millisecond); err != nil {
 			return err
@@ -155,7 +170,7 @@ func (w *witness) wait(ctx context.Context, reached stage, patience time.Duratio
 	}
 }
 
-func (w *witness) progress(reached stage) (have, all int, ended bool, phases map[v1alpha1.Phase]int) {
+func (w *witness) progress(reached stage) (have, all int, phases map[v1alpha1.Phase]int, failed error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	phases = map[v1alpha1.Phase]int{}
@@ -165,20 +180,14 @@ func (w *witness) progress(reached stage) (have, all int, ended bool, phases map
 			have++
 		}
 	}
-	return have, len(w.seen), w.ended, phases
+	return have, len(w.seen), phases, w.failed
 }
 
-// journalled counts the Delegations that have a messageId, which comes with the journal of the first attempt.
-func (w *witness) journalled() int {
+// broken counts how often the watch ended and was begun anew.
+func (w *witness) broken() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n := 0
-	for _, s := range w.seen {
-		if s.messageID != "" {
-			n++
-		}
-	}
-	return n
+	return w.opened - 1
 }
 
 // sightings are all that there are, with the times at which the agent had their messages.
