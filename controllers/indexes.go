@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/internal/metrics"
 )
 
 // delegationIndexes are the indexes of Delegations, and what each lists one under.
@@ -27,6 +28,8 @@ func delegationIndexes() map[string]func(*v1alpha1.Delegation) []string {
 		byDuplicates:   duplicatesAgent,
 		byController:   controllerUID,
 		byUID:          uids,
+
+		metrics.ByDelivery: metrics.Delivery,
 	}
 }
 
