@@ -110,6 +110,14 @@ bench-proxy: build ## Measure what the deduplicating proxy adds, against the bar
 bench-follow: localcluster build ## Measure what it costs to follow 100, 1,000 and 10,000 tasks at one agent.
 	go run ./test/bench/follow
 
+.PHONY: bench-scale
+bench-scale: localcluster build ## Measure memory and start-up with 1,000, 10,000 and 100,000 finished Delegations.
+	go run ./test/bench/scale
+
+.PHONY: bench-starve
+bench-starve: localcluster build ## Measure whether 5,000 Delegations at a slow agent hold up another agent's.
+	go run ./test/bench/scale starve
+
 .PHONY: audit
 audit: build $(AUDIT_TOOLS) ## Write what the programs are made of (SBOM) into dist/audit, and check it for known vulnerabilities.
 	hack/audit.sh $(TOOLS) dist/audit
