@@ -135,6 +135,14 @@ bench-sustained: localcluster build ## Measure latencies and backlog while Deleg
 bench-recovery: localcluster build ## Kill the manager while many messages are out, and measure how long recovery takes.
 	$(THROUGHPUT) recovery $(BENCH_FLAGS)
 
+.PHONY: bench-scale
+bench-scale: localcluster build ## Measure memory and start-up with 1,000, 10,000 and 100,000 finished Delegations.
+	go run ./test/bench/scale
+
+.PHONY: bench-starve
+bench-starve: localcluster build ## Measure whether 5,000 Delegations at a slow agent hold up another agent's.
+	go run ./test/bench/scale starve
+
 .PHONY: audit
 audit: build $(AUDIT_TOOLS) ## Write what the programs are made of (SBOM) into dist/audit, and check it for known vulnerabilities.
 	hack/audit.sh $(TOOLS) dist/audit

@@ -11,11 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/internal/metrics"
 )
 
-// indexDelegations registers the indexes of Delegations.
-func indexDelegations(mgr ctrl.Manager) error {
-	for field, values := range map[string]func(*v1alpha1.Delegation) []string{
+// delegationIndexes are the indexes of Delegations, and what each lists one under.
+func delegationIndexes() map[string]func(*v1alpha1.Delegation) []string {
+	return map[string]func(*v1alpha1.Delegation) []string{
 		byAgent:        unfinished(func(d *v1alpha1.Delegation) []string { return []string{d.AgentKey().String()} }),
 		byForeignAgent: unfinished(foreignAgent),
 		byConfigMap:    unfinished(configMapNames),
@@ -27,7 +28,14 @@ func indexDelegations(mgr ctrl.Manager) error {
 		byDuplicates:   duplicatesAgent,
 		byController:   controllerUID,
 		byUID:          uids,
-	} {
+
+		metrics.ByDelivery: metrics.Delivery,
+	}
+}
+
+// indexDelegations registers the indexes of Delegations.
+func indexDelegations(mgr ctrl.Manager) error {
+	for field, values := range delegationIndexes() {
 		err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Delegation{}, field, func(o client.Object) []string {
 			return values(o.(*v1alpha1.Delegation))
 		})

@@ -197,7 +197,9 @@ func register(mgr manager.Manager, o *options, pushing *pushing, policy *egress.
 	if err := pushing.serve(mgr, follower); err != nil {
 		return err
 	}
-	if err := mgr.Add(&metrics.State{Client: mgr.GetClient(), Calls: pool.Load, Registry: ctrlmetrics.Registry}); err != nil {
+	if err := mgr.Add(&metrics.State{
+		Client: mgr.GetClient(), Delegations: metrics.Informed(mgr.GetCache()), Calls: pool.Load, Registry: ctrlmetrics.Registry,
+	}); err != nil {
 		return err
 	}
 	return mgr.Add(drain{pool: pool, couriers: couriers, delegations: delegations, tracer: tracer})

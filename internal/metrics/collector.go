@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
@@ -33,19 +34,30 @@ func desc(name, help string, more ...string) *prometheus.Desc {
 	return prometheus.NewDesc(prefix+name, help, labels(more...), nil)
 }
 
-// State is read at each scrape, and nothing of it kept in between: what is in the cache, and the queues of the couriers.
+// State is read at each scrape: what is in the cache, and the queues of the couriers. Only how many Delegations there are is
+// kept in between.
 type State struct {
 	// Client reads from the cache.
 	Client client.Reader
+	// Delegations has a handler told of all Delegations, of those that are there before it returns; see Informed.
+	Delegations func(context.Context, toolscache.ResourceEventHandler) error
 	// Calls tells of the calls to each agent, by the UID of its RemoteAgent.
 	Calls func() map[types.UID]courier.Load
 	// Registry is where it is registered while it runs.
 	Registry prometheus.Registerer
+
+	census census
 }
 
 // Start offers the state for as long as this process is the one that works: of several replicas with leader election one
 // reports it. Where it is registered already, that one goes on.
 func (s *State) Start(ctx context.Context) error {
+	if err := s.Delegations(ctx, &s.census); err != nil {
+		if ctx.Err() != nil {
+			return nil // the end came before all were counted
+		}
+		return err
+	}
 	if err := s.Registry.Register(s); err != nil {
 		if errors.As(err, &prometheus.AlreadyRegisteredError{}) {
 			return nil
@@ -69,17 +81,19 @@ func (s *State) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
 	agents, list := &v1alpha1.RemoteAgentList{}, &v1alpha1.DelegationList{}
-	for _, l := range []client.ObjectList{agents, list} {
-		if err := s.Client.List(ctx, l, client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency); err != nil {
-			ch <- prometheus.NewInvalidMetric(delegations, err)
-			return
-		}
+	err := s.Client.List(ctx, agents, client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency)
+	if err == nil {
+		err = s.Client.List(ctx, list, client.MatchingFields{ByDelivery: Undelivered}, client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency)
+	}
+	if err != nil {
+		ch <- prometheus.NewInvalidMetric(delegations, err)
+		return
 	}
 	t := newTally(agents)
 	for i := range list.Items {
 		t.add(&list.Items[i])
 	}
-	t.emit(ch)
+	t.emit(ch, s.census.groups())
 	s.agents(ch, agents)
 }
 

@@ -6,6 +6,7 @@ package metrics
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
@@ -32,7 +34,11 @@ func (s *shelf) List(_ context.Context, list client.ObjectList, _ ...client.List
 	case *v1alpha1.RemoteAgentList:
 		l.Items = s.agents
 	case *v1alpha1.DelegationList:
-		l.Items = append([]v1alpha1.Delegation(nil), s.delegations...)
+		for _, d := range s.delegations {
+			if len(Delivery(&d)) > 0 {
+				l.Items = append(l.Items, d)
+			}
+		}
 	}
 	return nil
 }
@@ -70,9 +76,35 @@ func booksState(*testing.T) *State {
 			delegationTo("made-up-2", v1alpha1.PhasePending, "AgentNotFound", 800),
 		},
 	}
-	return &State{Client: s, Calls: func() map[types.UID]courier.Load {
+	return stateOf(s, func() map[types.UID]courier.Load {
 		return map[types.UID]courier.Load{"finance": {InFlight: 2, Queued: 5}}
-	}}
+	})
+}
+
+// stateOf counts what is on the shelf.
+func stateOf(s *shelf, calls func() map[types.UID]courier.Load) *State {
+	state := &State{Client: s, Calls: calls, Delegations: func(context.Context, toolscache.ResourceEventHandler) error { return nil }}
+	for i := range s.delegations {
+		state.census.OnAdd(&s.delegations[i], true)
+	}
+	return state
+}
+
+// What changes its phase is counted under the new one, and what goes, seen or not, is not counted any more.
+func TestCensus(t *testing.T) {
+	c := &census{}
+	sending, working := delegationTo("finance", v1alpha1.PhaseSending, "", 1), delegationTo("finance", v1alpha1.PhaseWorking, "", 1)
+	gone := delegationTo("audit", v1alpha1.PhaseCompleted, "", 1)
+	c.OnAdd(&sending, true)
+	c.OnAdd(&gone, false)
+	c.OnAdd(&gone, false)
+	c.OnUpdate(&sending, &working)
+	c.OnDelete(&gone)
+	c.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "team/gone", Obj: &gone})
+	c.OnAdd("no Delegation", false)
+	if got, want := c.groups(), map[group]int{groupOf(&working): 1}; !maps.Equal(got, want) {
+		t.Errorf("counted %v, want %v", got, want)
+	}
 }
 
 func TestState(t *testing.T) {
@@ -138,7 +170,7 @@ func BenchmarkScrape(b *testing.B) {
 	for i := range 20_000 {
 		s.delegations = append(s.delegations, delegationTo(fmt.Sprint("agent-", i%50), v1alpha1.PhasePending, "AgentNotReady", int64(i)))
 	}
-	state := &State{Client: s, Calls: courier.NewPool().Load}
+	state := stateOf(s, courier.NewPool().Load)
 	b.ReportAllocs()
 	for b.Loop() {
 		testutil.CollectAndCount(state)

@@ -14,10 +14,9 @@ import (
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
 )
 
-// tally sums up Delegations.
+// tally sums up the Delegations that were not delivered.
 type tally struct {
 	there map[types.NamespacedName]bool
-	count map[group]int
 	// first is the creation of the oldest that is due, and next the first deadline, by agent.
 	first, next map[types.NamespacedName]time.Time
 }
@@ -30,7 +29,7 @@ type group struct {
 
 func newTally(agents *v1alpha1.RemoteAgentList) *tally {
 	t := &tally{
-		there: map[types.NamespacedName]bool{}, count: map[group]int{},
+		there: map[types.NamespacedName]bool{},
 		first: map[types.NamespacedName]time.Time{}, next: map[types.NamespacedName]time.Time{},
 	}
 	for i := range agents.Items {
@@ -39,19 +38,38 @@ func newTally(agents *v1alpha1.RemoteAgentList) *tally {
 	return t
 }
 
+func groupOf(d *v1alpha1.Delegation) group {
+	g := group{d.AgentKey(), d.Namespace, d.Status.Phase}
+	if g.phase == "" {
+		g.phase = v1alpha1.PhasePending
+	}
+	return g
+}
+
+// ByDelivery is the index of the cache that lists the Delegations which were not delivered, under Undelivered.
+const (
+	ByDelivery  = "status.delivery"
+	Undelivered = "undelivered"
+)
+
+// Delivery is what the index ByDelivery lists a Delegation under.
+func Delivery(d *v1alpha1.Delegation) []string {
+	if phase := groupOf(d).phase; phase != v1alpha1.PhasePending && phase != v1alpha1.PhaseSending {
+		return nil
+	}
+	return []string{Undelivered}
+}
+
+// named is an agent's name, empty where it is not there.
+func (t *tally) named(agent types.NamespacedName) types.NamespacedName {
+	if !t.there[agent] {
+		return types.NamespacedName{}
+	}
+	return agent
+}
+
 func (t *tally) add(d *v1alpha1.Delegation) {
-	name := d.AgentKey()
-	if !t.there[name] {
-		name = types.NamespacedName{}
-	}
-	phase := d.Status.Phase
-	if phase == "" {
-		phase = v1alpha1.PhasePending
-	}
-	t.count[group{name, d.Namespace, phase}]++
-	if phase != v1alpha1.PhasePending && phase != v1alpha1.PhaseSending {
-		return
-	}
+	name := t.named(d.AgentKey())
 	earliest(t.next, name, deadlineOf(d))
 	if !waits(d) {
 		earliest(t.first, name, d.CreationTimestamp.Time)
@@ -88,8 +106,12 @@ func waits(d *v1alpha1.Delegation) bool {
 	return false
 }
 
-func (t *tally) emit(ch chan<- prometheus.Metric) {
-	for g, n := range t.count {
+func (t *tally) emit(ch chan<- prometheus.Metric, all map[group]int) {
+	count := map[group]int{}
+	for g, n := range all {
+		count[group{t.named(g.agent), g.client, g.phase}] += n
+	}
+	for g, n := range count {
 		ch <- prometheus.MustNewConstMetric(delegations, prometheus.GaugeValue, float64(n), g.agent.Namespace, g.agent.Name, g.client, string(g.phase))
 	}
 	for desc, times := range map[*prometheus.Desc]map[types.NamespacedName]time.Time{oldest: t.first, deadline: t.next} {

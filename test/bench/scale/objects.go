@@ -7,12 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,6 +32,7 @@ const (
 
 	// putsPerTxn is what etcd takes in one transaction, --max-txn-ops being 128.
 	putsPerTxn = 100
+	fillWithin = 10 * time.Minute
 	registry   = "/registry/a2a.delegation.dev/delegations/"
 	// templateName is replaced in a template, as are its other names, and so is in nothing else.
 	templateName = "bench-template"
@@ -94,8 +97,8 @@ func readTemplate(ctx context.Context, etcd *clientv3.Client, d *v1alpha1.Delega
 }
 
 // fill writes copies of the template with the numbers from one on to before another into etcd, past the API server, which
-// sees them come in its watch of etcd.
-func (t *template) fill(ctx context.Context, etcd *clientv3.Client, name func(int) string, from, to int) error {
+// sees them come in its watch of etcd. It returns the revision of the last.
+func (t *template) fill(ctx context.Context, etcd *clientv3.Client, name func(int) string, from, to int) (revision int64, err error) {
 	for from < to {
 		var puts []clientv3.Op
 		for ; from < to && len(puts) < putsPerTxn; from++ {
@@ -105,11 +108,32 @@ func (t *template) fill(ctx context.Context, etcd *clientv3.Client, name func(in
 			}
 			puts = append(puts, clientv3.OpPut(t.key+name(from), strings.NewReplacer(pairs...).Replace(t.text)))
 		}
-		if _, err := etcd.Txn(ctx).Then(puts...).Commit(); err != nil {
+		done, err := etcd.Txn(ctx).Then(puts...).Commit()
+		if err != nil {
+			return 0, err
+		}
+		revision = done.Header.Revision
+	}
+	return revision, nil
+}
+
+// caughtUp waits until the API server's own cache has a revision of etcd: what it still has to read is no matter of the manager's.
+func (b *bench) caughtUp(ctx context.Context, revision int64) error {
+	from := &client.ListOptions{Limit: 1, Raw: &metav1.ListOptions{
+		ResourceVersion: strconv.FormatInt(revision, 10), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+	}}
+	for end := time.Now().Add(fillWithin); ; {
+		err := b.client.List(ctx, &v1alpha1.DelegationList{}, client.InNamespace(activeNamespace), from)
+		switch {
+		case err == nil:
+			return nil
+		case !apierrors.IsTimeout(err) || time.Now().After(end):
+			return fmt.Errorf("the API server does not have what was written: %w", err)
+		}
+		if err := pause(ctx); err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
 func finishedName(i int) string { return fmt.Sprintf("finished-%06d", i) }
