@@ -15,6 +15,7 @@ import (
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/internal/courier"
+	"github.com/delegation-dev/delegation-operator/internal/shard"
 )
 
 // scrapeTimeout bounds one look at the cache.
@@ -33,12 +34,15 @@ func desc(name, help string, more ...string) *prometheus.Desc {
 	return prometheus.NewDesc(prefix+name, help, labels(more...), nil)
 }
 
-// State is read at each scrape, and nothing of it kept in between: what is in the cache, and the queues of the couriers.
+// State is read at each scrape, and nothing of it kept in between: what is in the cache, and the queues of the couriers. Of
+// several shards each reports its own objects and its own calls, so that sums over them are right.
 type State struct {
 	// Client reads from the cache.
 	Client client.Reader
 	// Calls tells of the calls to each agent, by the UID of its RemoteAgent.
 	Calls func() map[types.UID]courier.Load
+	// Shard is the part of the objects that this process reports.
+	Shard shard.Shard
 	// Registry is where it is registered while it runs.
 	Registry prometheus.Registerer
 }
@@ -77,7 +81,9 @@ func (s *State) Collect(ch chan<- prometheus.Metric) {
 	}
 	t := newTally(agents)
 	for i := range list.Items {
-		t.add(&list.Items[i])
+		if d := &list.Items[i]; s.Shard.Owns(client.ObjectKeyFromObject(d)) {
+			t.add(d)
+		}
 	}
 	t.emit(ch)
 	s.agents(ch, agents)
@@ -87,12 +93,15 @@ func (s *State) agents(ch chan<- prometheus.Metric, agents *v1alpha1.RemoteAgent
 	calls := s.Calls()
 	for i := range agents.Items {
 		ra := &agents.Items[i]
-		is := 0
-		if meta.IsStatusConditionTrue(ra.Status.Conditions, v1alpha1.ConditionReady) {
-			is = 1
-		}
 		c := calls[ra.UID]
-		for d, n := range map[*prometheus.Desc]int{ready: is, inFlight: c.InFlight, queued: c.Queued} {
+		numbers := map[*prometheus.Desc]int{inFlight: c.InFlight, queued: c.Queued}
+		if s.Shard.Owns(client.ObjectKeyFromObject(ra)) {
+			numbers[ready] = 0
+			if meta.IsStatusConditionTrue(ra.Status.Conditions, v1alpha1.ConditionReady) {
+				numbers[ready] = 1
+			}
+		}
+		for d, n := range numbers {
 			ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), ra.Namespace, ra.Name)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/internal/courier"
+	"github.com/delegation-dev/delegation-operator/internal/shard"
 )
 
 // shelf is a reader of a few objects, as the cache is one of many.
@@ -70,6 +71,9 @@ func booksState(*testing.T) *State {
 			delegationTo("made-up-2", v1alpha1.PhasePending, "AgentNotFound", 800),
 		},
 	}
+	for i := range s.delegations {
+		s.delegations[i].Name = fmt.Sprintf("d-%d", i)
+	}
 	return &State{Client: s, Calls: func() map[types.UID]courier.Load {
 		return map[types.UID]courier.Load{"finance": {InFlight: 2, Queued: 5}}
 	}}
@@ -108,6 +112,49 @@ a2a_delegation_oldest_undelivered_timestamp_seconds{agent="finance",namespace="b
 	if err := testutil.CollectAndCompare(booksState(t), strings.NewReader(want)); err != nil {
 		t.Error(err)
 	}
+}
+
+// Of two shards each reports what is its own, so that the sums are those of one manager; its calls are its own in any case.
+func TestStateOfShards(t *testing.T) {
+	whole := totals(t, booksState(t))
+	sums := map[string]float64{}
+	for _, of := range []string{"0/2", "1/2"} {
+		s := booksState(t)
+		part, err := shard.Parse(of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Shard = part
+		for name, n := range totals(t, s) {
+			sums[name] += n
+		}
+	}
+	for _, name := range []string{"a2a_delegation_delegations", "a2a_delegation_agent_ready"} {
+		if sums[name] != whole[name] || whole[name] == 0 {
+			t.Errorf("%s: the shards have %v together; want %v", name, sums[name], whole[name])
+		}
+	}
+	if name := "a2a_delegation_calls_queued"; sums[name] != 2*whole[name] {
+		t.Errorf("%s: %v; want the calls of each, %v", name, sums[name], 2*whole[name])
+	}
+}
+
+// totals are the sums of the gauges.
+func totals(t *testing.T, s *State) map[string]float64 {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(s)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			out[f.GetName()] += m.GetGauge().GetValue()
+		}
+	}
+	return out
 }
 
 // It is registered while it runs, and a second one in the same process does no harm.
