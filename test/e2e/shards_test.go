@@ -11,47 +11,17 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
-	"github.com/delegation-dev/delegation-operator/internal/shard"
 	"github.com/delegation-dev/delegation-operator/test/harness"
 )
-
-// ownerOf is the shard of n that owns the objects of a name in the test's namespace.
-func ownerOf(t *testing.T, s *harness.Space, name string, n int) int {
-	t.Helper()
-	for i := range n {
-		part, err := shard.Parse(fmt.Sprintf("%d/%d", i, n))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if part.Owns(types.NamespacedName{Namespace: s.Namespace, Name: name}) {
-			return i
-		}
-	}
-	t.Fatalf("nobody owns %s", name)
-	return 0
-}
-
-// nameOf is a name that a shard of n owns.
-func nameOf(t *testing.T, s *harness.Space, prefix string, i, n int) string {
-	t.Helper()
-	for j := 0; ; j++ {
-		if name := fmt.Sprintf("%s-%d", prefix, j); ownerOf(t, s, name, n) == i {
-			return name
-		}
-	}
-}
-
-func flagOf(i, n int) string { return fmt.Sprintf("--shard=%d/%d", i, n) }
 
 // startShards starts a manager for each of n shards.
 func startShards(s *harness.Space, n int, flags ...string) []*harness.Process {
 	var managers []*harness.Process
 	for i := range n {
-		managers = append(managers, s.StartManager(append(flags, flagOf(i, n))...))
+		managers = append(managers, s.StartManager(append(flags, harness.ShardFlag(i, n))...))
 	}
 	return managers
 }
@@ -106,7 +76,7 @@ func conversations(t *testing.T, s *harness.Space, n int) (names []string, acros
 	refer := func(d *v1alpha1.Delegation, target string) {
 		s.Create(d)
 		names = append(names, d.Name)
-		if target != "" && ownerOf(t, s, d.Name, n) != ownerOf(t, s, target, n) {
+		if target != "" && s.ShardOf(d.Name, n) != s.ShardOf(target, n) {
 			across++
 		}
 	}
@@ -135,7 +105,7 @@ func TestShards(t *testing.T) {
 	var wrote [n]writers
 	for i := range n {
 		proxy := s.StartAPIProxy(wrote[i].note("delegations", func(name string) bool { return strings.HasPrefix(name, "q-") }))
-		s.StartManagerBehind(proxy, flagOf(i, n))
+		s.StartManagerBehind(proxy, harness.ShardFlag(i, n))
 	}
 	s.Create(s.RemoteAgent(agent.URL).Build())
 	names, across := conversations(t, s, n)
@@ -146,7 +116,7 @@ func TestShards(t *testing.T) {
 	for i := range n {
 		wrote[i].mu.Lock()
 		for name := range wrote[i].names {
-			if owner := ownerOf(t, s, name, n); owner != i {
+			if owner := s.ShardOf(name, n); owner != i {
 				t.Errorf("shard %d wrote %s, which is shard %d's", i, name, owner)
 			}
 		}
@@ -176,7 +146,7 @@ func TestAShardIsKilled(t *testing.T) {
 	managers[dead].Kill()
 	add(each)
 	for _, name := range names[each:] {
-		if ownerOf(t, s, name, n) == dead {
+		if s.ShardOf(name, n) == dead {
 			waiting = append(waiting, name)
 			continue
 		}
@@ -190,7 +160,7 @@ func TestAShardIsKilled(t *testing.T) {
 			t.Errorf("%s was touched while its shard had no manager", harness.Describe(d))
 		}
 	}
-	s.StartManager(flagOf(dead, n))
+	s.StartManager(harness.ShardFlag(dead, n))
 	requireOnce(t, s, agent, names)
 }
 
@@ -240,12 +210,12 @@ func TestPushAcrossShards(t *testing.T) {
 			flags = at.flags
 		}
 		flags[1] = at.flags[1] // all tell the agent the same address
-		s.StartManager(append(flags, flagOf(i, n))...)
+		s.StartManager(append(flags, harness.ShardFlag(i, n))...)
 	}
 	s.Create(s.RemoteAgent(agent.URL).Mode(v1alpha1.UpdatesPush).Poll(seldom, seldom).Build())
 	s.AwaitAgentReady(harness.AgentName)
 	for i := range n {
-		name := nameOf(t, s, "d", i, n)
+		name := s.NameIn(i, n, "d")
 		s.Create(s.Reconciliation(name).Build())
 		requireSoon(t, s, agent, name)
 		d := s.Get(name)
@@ -264,8 +234,8 @@ func TestDeletionAcrossShards(t *testing.T) {
 	slow, fast := harness.StartAgent(t, "--delay=10m"), harness.StartAgent(t)
 	startShards(s, n)
 	for i := range n {
-		ra := s.RemoteAgent(slow.URL).Named(nameOf(t, s, fmt.Sprint("agent-", i), i, n)).Build()
-		d := s.Reconciliation(nameOf(t, s, fmt.Sprint("d-", i), (i+1)%n, n)).Agent(ra.Name).Build()
+		ra := s.RemoteAgent(slow.URL).Named(s.NameIn(i, n, fmt.Sprint("agent-", i))).Build()
+		d := s.Reconciliation(s.NameIn((i+1)%n, n, fmt.Sprint("d-", i))).Agent(ra.Name).Build()
 		s.Create(ra, d)
 		task := s.Await(d.Name, "to be bound", func(d *v1alpha1.Delegation) bool { return d.Status.TaskID != "" }).Status.TaskID
 		s.Delete(ra)
@@ -279,7 +249,7 @@ func TestDeletionAcrossShards(t *testing.T) {
 	}
 	s.Create(s.RemoteAgent(fast.URL).Build())
 	for i := range n {
-		short := s.Reconciliation(nameOf(t, s, "short", i, n)).MessageID(fmt.Sprint("m-", i)).With(func(spec *v1alpha1.DelegationSpec) {
+		short := s.Reconciliation(s.NameIn(i, n, "short")).MessageID(fmt.Sprint("m-", i)).With(func(spec *v1alpha1.DelegationSpec) {
 			spec.TTLSecondsAfterFinished = ptr.To[int32](1)
 		}).Build()
 		s.Create(short)
