@@ -110,6 +110,14 @@ bench-proxy: build ## Measure what the deduplicating proxy adds, against the bar
 bench-follow: localcluster build ## Measure what it costs to follow 100, 1,000 and 10,000 tasks at one agent.
 	go run ./test/bench/follow
 
+.PHONY: bench-growth
+bench-growth: localcluster build ## Measure what Delegations take in etcd, and whether it stays bounded under a steady load.
+	go run ./test/bench/growth
+
+.PHONY: bench-shards
+bench-shards: localcluster build ## Measure what 1, 2 and 3 managers bring to their end in a second.
+	go run ./test/bench/shards
+
 .PHONY: audit
 audit: build $(AUDIT_TOOLS) ## Write what the programs are made of (SBOM) into dist/audit, and check it for known vulnerabilities.
 	hack/audit.sh $(TOOLS) dist/audit
