@@ -79,6 +79,13 @@ func TestShardsAreDeployments(t *testing.T) {
 	}
 }
 
+// A release of a chart that had no shards, upgraded with --reuse-values, has no such value: it stays one manager.
+func TestNoShardsIsOne(t *testing.T) {
+	if render(t, "--set=shards=null") != render(t) {
+		t.Error("it is not")
+	}
+}
+
 // One release is installed with one manager and becomes one of two shards. Each has the rights to its own lease, and what was
 // under way is not sent again.
 func TestShardsOfARelease(t *testing.T) {

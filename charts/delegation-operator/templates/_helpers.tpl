@@ -26,7 +26,7 @@ app.kubernetes.io/name: delegation-operator
 
 {{/* What tells the objects of one shard from another's, where there are several. */}}
 {{- define "delegation-operator.suffix" -}}
-{{- if gt (int .root.Values.shards) 1 -}}
+{{- if gt (int (default 1 .root.Values.shards)) 1 -}}
 -{{ .part }}
 {{- end -}}
 {{- end -}}
@@ -34,7 +34,7 @@ app.kubernetes.io/name: delegation-operator
 {{/* The selector of a shard's pods. Two Deployments must not select the same. */}}
 {{- define "delegation-operator.podSelector" -}}
 {{ include "delegation-operator.selector" .root }}
-{{- if gt (int .root.Values.shards) 1 }}
+{{- if gt (int (default 1 .root.Values.shards)) 1 }}
 a2a.delegation.dev/shard: {{ .part | quote }}
 {{- end }}
 {{- end -}}
