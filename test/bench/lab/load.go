@@ -11,12 +11,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 )
@@ -36,6 +38,8 @@ type Load struct {
 
 // NewLoad makes the namespace. Text is bytes long.
 func NewLoad(ctx context.Context, config *rest.Config, namespace string, bytes int, ttl time.Duration) (*Load, error) {
+	// The library complains of a program that says nothing about its log.
+	log.SetLogger(logr.Discard())
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		return nil, err
