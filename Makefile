@@ -143,6 +143,14 @@ bench-scale: localcluster build ## Measure memory and start-up with 1,000, 10,00
 bench-starve: localcluster build ## Measure whether 5,000 Delegations at a slow agent hold up another agent's.
 	go run ./test/bench/scale starve
 
+.PHONY: bench-growth
+bench-growth: localcluster build ## Measure what Delegations take in etcd, and whether it stays bounded under a steady load.
+	go run ./test/bench/growth
+
+.PHONY: bench-shards
+bench-shards: localcluster build ## Measure what 1, 2 and 3 managers bring to their end in a second.
+	go run ./test/bench/shards
+
 .PHONY: audit
 audit: build $(AUDIT_TOOLS) ## Write what the programs are made of (SBOM) into dist/audit, and check it for known vulnerabilities.
 	hack/audit.sh $(TOOLS) dist/audit

@@ -22,6 +22,7 @@ import (
 	"github.com/delegation-dev/delegation-operator/internal/jwks"
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
 	"github.com/delegation-dev/delegation-operator/internal/remote"
+	"github.com/delegation-dev/delegation-operator/internal/shard"
 )
 
 // Agents knows how to reach the agents that RemoteAgents describe. Its clients are kept between calls, for their
@@ -38,6 +39,8 @@ type Agents struct {
 	Egress *egress.Policy
 	// Namespaces are those that the manager works in; none for all.
 	Namespaces []string
+	// Shard is this manager's part of the Delegations, and so of what an agent's owner allows.
+	Shard shard.Shard
 	// Pool has a lane for each agent.
 	Pool *courier.Pool
 
@@ -94,7 +97,7 @@ func (a *Agents) viewOf(ctx context.Context, ra *v1alpha1.RemoteAgent, d *v1alph
 	if ra.DeletionTimestamp != nil && !controllerutil.ContainsFinalizer(d, v1alpha1.DeliveryFinalizer) {
 		return unusable("AgentNotFound", fmt.Sprintf("RemoteAgent %q in namespace %s is being deleted", ra.Name, ra.Namespace)), nil
 	}
-	v := contractOf(ra)
+	v := a.contractOf(ra)
 	v.pushes = pushes(ra) && !a.refusesPush(ra.UID, v.made)
 	leaving := d.DeletionTimestamp != nil || ra.DeletionTimestamp != nil
 	ready := meta.FindStatusCondition(ra.Status.Conditions, v1alpha1.ConditionReady)
@@ -117,10 +120,10 @@ func unusable(reason, message string) agentView {
 }
 
 // contractOf copies what the RemoteAgent's owner promised and allows.
-func contractOf(ra *v1alpha1.RemoteAgent) agentView {
+func (a *Agents) contractOf(ra *v1alpha1.RemoteAgent) agentView {
 	v := agentView{
 		id:      ra.UID,
-		limits:  courier.Limits{InFlight: int(ra.Spec.Delivery.MaxInFlight), PerSecond: int(ra.Spec.Delivery.RequestsPerSecond)},
+		limits:  a.limits(ra),
 		updates: ra.Spec.Updates,
 		streams: listens(ra),
 		made:    fmt.Sprintf("%d/%s", ra.Generation, cardVersion(ra)),

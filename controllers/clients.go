@@ -105,7 +105,7 @@ func (a *Agents) dial(ctx context.Context, ra *v1alpha1.RemoteAgent, deduplicate
 	c, err := remote.New(remote.Config{
 		Network: a.network(creds.TLS), Interface: *ra.Status.Endpoint,
 		Authorize: creds.Authorize, Renew: creds.Renew, Deduplicates: deduplicates,
-		Limits: remote.Limits{Connections: int(ra.Spec.Delivery.MaxInFlight)},
+		Limits: remote.Limits{Connections: a.limits(ra).InFlight},
 	})
 	if err != nil {
 		return nil, &outbox.Problem{Reason: "EndpointUnusable", Message: remote.Clean(err.Error())}, nil

@@ -19,6 +19,7 @@ import (
 	"github.com/delegation-dev/delegation-operator/internal/follow"
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
 	"github.com/delegation-dev/delegation-operator/internal/push"
+	"github.com/delegation-dev/delegation-operator/internal/shard"
 	"github.com/delegation-dev/delegation-operator/internal/tracing"
 )
 
@@ -40,7 +41,10 @@ type DelegationReconciler struct {
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 	// Self names this process; every start of a process has its own name.
-	Self     string
+	Self string
+	// Shard is the part of the Delegations that this process moves. Conversations and messages reach beyond it: what they
+	// need of others is read.
+	Shard    shard.Shard
 	Agents   *Agents
 	Courier  *courier.Courier
 	Follower *follow.Follower
@@ -64,6 +68,9 @@ type step struct {
 
 // Reconcile decides and acts until the Delegation has to wait.
 func (r *DelegationReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if !r.Shard.Owns(req.NamespacedName) {
+		return ctrl.Result{}, nil
+	}
 	s, err := r.open(ctx, req.NamespacedName)
 	if err != nil || s == nil {
 		return ctrl.Result{}, err

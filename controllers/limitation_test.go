@@ -78,7 +78,7 @@ func TestLookupNeedsAListing(t *testing.T) {
 		ra := &v1alpha1.RemoteAgent{}
 		ra.Spec.Contract.TaskLookup.Mode = c.mode
 		ra.Status.Endpoint = &v1alpha1.AgentInterface{URL: "https://a.example.com", ProtocolBinding: "JSONRPC", ProtocolVersion: c.version}
-		if got := contractOf(ra).Lookup; got != c.want {
+		if got := (&Agents{}).contractOf(ra).Lookup; got != c.want {
 			t.Errorf("%s over %s: %s, want %s", c.mode, c.version, got, c.want)
 		}
 	}

@@ -23,7 +23,7 @@ func (r *RemoteAgentReconciler) protect(ctx context.Context, ra *v1alpha1.Remote
 		wrote, err = r.hold(ctx, ra, controllerutil.AddFinalizer)
 		return nil, wrote, err
 	}
-	if users, err = r.users(ctx, ra); err == nil && len(users) == 0 {
+	if users, err = r.users(ctx, ra); err == nil && len(users) == 0 && r.overtaking(ra) <= 0 {
 		wrote, err = r.hold(ctx, ra, controllerutil.RemoveFinalizer)
 	}
 	return users, wrote, err

@@ -15,9 +15,11 @@ import (
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/internal/follow"
 	"github.com/delegation-dev/delegation-operator/internal/push"
+	"github.com/delegation-dev/delegation-operator/internal/shard"
 )
 
-// Pushes has the tasks looked at that agents push of. Any replica gets a push; the one that leads follows the tasks.
+// Pushes has the tasks looked at that agents push of. Any replica of any shard gets a push; the one that leads in the
+// Delegation's shard follows the task.
 type Pushes struct {
 	// Client reads from the cache; Live reads from the API server.
 	Client client.Client
@@ -25,6 +27,8 @@ type Pushes struct {
 	// Follower of this process, which follows tasks once Elected is closed.
 	Follower *follow.Follower
 	Elected  <-chan struct{}
+	// Shard is the part of the Delegations that this process follows.
+	Shard shard.Shard
 	// Relays bounds the writes by which other replicas are told.
 	Relays *push.Limits
 }
@@ -40,12 +44,20 @@ func (p *Pushes) Trigger(ctx context.Context, uid types.UID, e push.Event) (push
 	case over(d):
 		return push.Stale, nil
 	}
+	if !p.follows(d) {
+		return p.relay(ctx, d, e)
+	}
+	p.Follower.HintDelegation(uid)
+	return push.Hinted, nil
+}
+
+// follows reports whether it is this process that follows the task of a Delegation.
+func (p *Pushes) follows(d *v1alpha1.Delegation) bool {
 	select {
 	case <-p.Elected:
-		p.Follower.HintDelegation(uid)
-		return push.Hinted, nil
+		return p.Shard.Owns(client.ObjectKeyFromObject(d))
 	default:
-		return p.relay(ctx, d, e)
+		return false
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/delegation-dev/delegation-operator/internal/metrics"
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
 	"github.com/delegation-dev/delegation-operator/internal/remote"
+	"github.com/delegation-dev/delegation-operator/internal/shard"
 )
 
 const (
@@ -39,6 +40,9 @@ type RemoteAgentReconciler struct {
 	Client client.Client
 	Clock  clock.PassiveClock
 	Agents *Agents
+	// Shard is the part of the RemoteAgents that this process examines. Of the others it holds clients too, and drops them
+	// with the object.
+	Shard shard.Shard
 
 	mu sync.Mutex
 	// failures counts the readings of a card that failed in a row. Losing it only means an earlier try.
@@ -56,11 +60,15 @@ func (r *RemoteAgentReconciler) Reconcile(ctx context.Context, req ctrl.Request)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	r.remember(req.NamespacedName, ra.UID)
+	if !r.Shard.Owns(req.NamespacedName) {
+		return ctrl.Result{}, nil
+	}
 	users, wrote, err := r.protect(ctx, ra)
 	if wrote || err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	status, retry, err := r.examine(ctx, ra, inUse(users))
+	retry = r.sooner(retry, ra)
 	if err != nil || equality.Semantic.DeepEqual(ra.Status, *status) {
 		return ctrl.Result{RequeueAfter: retry}, err
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/delegation-dev/delegation-operator/internal/outbox"
 	"github.com/delegation-dev/delegation-operator/internal/remote"
 	"github.com/delegation-dev/delegation-operator/internal/schedule"
+	"github.com/delegation-dev/delegation-operator/internal/shard"
 )
 
 // byController lists the Delegations that a DelegationSchedule made, by its UID.
@@ -40,6 +41,8 @@ type ScheduleReconciler struct {
 	Live     client.Reader
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
+	// Shard is the part of the DelegationSchedules that this process keeps. Their runs may be of any.
+	Shard shard.Shard
 }
 
 // SetupWithManager registers the controller and its watches; its index is one of the Delegations'.
@@ -67,6 +70,9 @@ func beyondConditions(e event.UpdateEvent) bool {
 
 // Reconcile plans and acts until the schedule has to wait. A plan that creates a run is followed by another, which records it.
 func (r *ScheduleReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if !r.Shard.Owns(req.NamespacedName) {
+		return ctrl.Result{}, nil
+	}
 	s := &v1alpha1.DelegationSchedule{}
 	if err := r.Client.Get(ctx, req.NamespacedName, s); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)

@@ -149,15 +149,13 @@ func TestAClaimErasesNothing(t *testing.T) {
 
 // A write to what changed after the cache had it is a conflict.
 func TestAnOldRemainderIsNotWritten(t *testing.T) {
-	r, live, admin := newReconciler(t)
+	r, _, admin := newReconciler(t)
 	d := finish(t, r, admin)
 	rest := cached(t, r, d)
-	live.before = func() {
-		read := d.DeepCopy()
-		d.Labels = map[string]string{"changed": "since"}
-		if err := admin.Patch(t.Context(), d, client.MergeFrom(read)); err != nil {
-			t.Error(err)
-		}
+	read := d.DeepCopy()
+	d.Labels = map[string]string{"changed": "since"}
+	if err := admin.Patch(t.Context(), d, client.MergeFrom(read)); err != nil {
+		t.Fatal(err)
 	}
 	if _, err := r.whole(t.Context(), rest); !apierrors.IsConflict(err) {
 		t.Errorf("error %v, want a conflict", err)

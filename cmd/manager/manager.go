@@ -28,6 +28,7 @@ import (
 	"github.com/delegation-dev/delegation-operator/internal/egress"
 	"github.com/delegation-dev/delegation-operator/internal/follow"
 	"github.com/delegation-dev/delegation-operator/internal/metrics"
+	"github.com/delegation-dev/delegation-operator/internal/shard"
 	"github.com/delegation-dev/delegation-operator/internal/tracing"
 )
 
@@ -47,6 +48,7 @@ type options struct {
 	leaderElect          bool
 	leaderElectNamespace string
 	namespaces           string
+	shard                shardOptions
 	metrics              metricsOptions
 	probes               string
 	pprof                string
@@ -64,6 +66,7 @@ func (o *options) bind(f *flag.FlagSet) {
 	f.BoolVar(&o.leaderElect, "leader-elect", false, "Let one of several replicas do the work. Safety does not depend on it.")
 	f.StringVar(&o.leaderElectNamespace, "leader-election-namespace", "", "Namespace of the lease; the manager's own when empty, which needs a pod.")
 	f.StringVar(&o.namespaces, "namespaces", "", "Namespaces to work in, separated by commas; all when empty.")
+	o.shard.bind(f)
 	o.metrics.bind(f)
 	f.StringVar(&o.probes, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz; 0 for none.")
 	f.StringVar(&o.pprof, "pprof-bind-address", "", "Address of Go's profiles at /debug/pprof/, such as 127.0.0.1:6060; none when empty. "+
@@ -80,6 +83,10 @@ func (o *options) bind(f *flag.FlagSet) {
 func newManager(cfg *rest.Config, o *options) (manager.Manager, error) {
 	// The API server's own priority and fairness decides what is too much; a limit in the client only adds latency.
 	cfg.QPS = -1
+	part, err := o.shard.parse()
+	if err != nil {
+		return nil, err
+	}
 	metrics, err := o.metrics.server()
 	if err != nil {
 		return nil, err
@@ -92,7 +99,7 @@ func newManager(cfg *rest.Config, o *options) (manager.Manager, error) {
 		HealthProbeBindAddress:        o.probes,
 		PprofBindAddress:              o.pprof,
 		LeaderElection:                o.leaderElect,
-		LeaderElectionID:              "delegation-operator.a2a.delegation.dev",
+		LeaderElectionID:              part.Lease("delegation-operator.a2a.delegation.dev"),
 		LeaderElectionNamespace:       o.leaderElectNamespace,
 		LeaderElectionReleaseOnCancel: true,
 		Controller:                    config.Controller{ReconciliationTimeout: reconcileTimeout},
@@ -115,7 +122,7 @@ func newManager(cfg *rest.Config, o *options) (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mgr, register(mgr, o, pushing, policy)
+	return mgr, register(mgr, o, part, pushing, policy)
 }
 
 func (o *options) watched() map[string]cache.Config {
@@ -142,11 +149,11 @@ func (o *options) namespaceList() []string {
 }
 
 // register wires the parts together.
-func register(mgr manager.Manager, o *options, pushing *pushing, policy *egress.Policy) error {
+func register(mgr manager.Manager, o *options, part shard.Shard, pushing *pushing, policy *egress.Policy) error {
 	wall := clock.RealClock{}
 	wake := controllers.NewWake()
 	pool := courier.NewPool()
-	pool.LimitTenants(o.maxInFlightPerNamespace)
+	pool.LimitTenants(part.Share(o.maxInFlightPerNamespace))
 	couriers := courier.New(pool, wall, wake.Add)
 	follower := follow.New(pool, wall, couriers.Deliver, follow.WithMaxStreams(o.maxStreams))
 	// Past the cache, so that no Secret is held in it; tokens and reviews are no objects.
@@ -165,7 +172,7 @@ func register(mgr manager.Manager, o *options, pushing *pushing, policy *egress.
 		Live: mgr.GetAPIReader(), Cluster: direct, Clock: clock.RealClock{}, DialContext: policy.DialContext, Operator: own.user,
 	}
 	agents := &controllers.Agents{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Credentials: keeper, Egress: policy, Pool: pool, Namespaces: o.namespaceList(), UnwatchedSecrets: !own.watchesSecrets,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Credentials: keeper, Egress: policy, Pool: pool, Shard: part, Namespaces: o.namespaceList(), UnwatchedSecrets: !own.watchesSecrets,
 	}
 	name := self()
 	tracer, err := o.tracing.tracer(name)
@@ -174,19 +181,19 @@ func register(mgr manager.Manager, o *options, pushing *pushing, policy *egress.
 	}
 	delegations := &controllers.DelegationReconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: controllers.LimitEvents(mgr.GetEventRecorder("delegation-operator"), o.eventQPS),
-		Clock: wall, Self: name, Tracer: tracer, Agents: agents, Courier: couriers, Follower: follower, Push: pushing.offer(),
+		Clock: wall, Self: name, Shard: part, Tracer: tracer, Agents: agents, Courier: couriers, Follower: follower, Push: pushing.offer(),
 	}
 	if err := delegations.SetupWithManager(mgr, wake, o.workers); err != nil {
 		return err
 	}
 	remoteAgents := &controllers.RemoteAgentReconciler{
-		Client: mgr.GetClient(), Clock: wall, Agents: agents,
+		Client: mgr.GetClient(), Clock: wall, Agents: agents, Shard: part,
 	}
 	if err := remoteAgents.SetupWithManager(mgr, agentWorkers); err != nil {
 		return err
 	}
 	schedules := &controllers.ScheduleReconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: delegations.Recorder, Clock: wall,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: delegations.Recorder, Clock: wall, Shard: part,
 	}
 	if err := schedules.SetupWithManager(mgr, scheduleWorkers); err != nil {
 		return err
@@ -194,11 +201,11 @@ func register(mgr manager.Manager, o *options, pushing *pushing, policy *egress.
 	if err := mgr.Add(manager.RunnableFunc(follower.Start)); err != nil {
 		return err
 	}
-	if err := pushing.serve(mgr, follower); err != nil {
+	if err := pushing.serve(mgr, follower, part); err != nil {
 		return err
 	}
 	if err := mgr.Add(&metrics.State{
-		Client: mgr.GetClient(), Delegations: metrics.Informed(mgr.GetCache()), Calls: pool.Load, Registry: ctrlmetrics.Registry,
+		Client: mgr.GetClient(), Delegations: metrics.Informed(mgr.GetCache()), Calls: pool.Load, Shard: part, Registry: ctrlmetrics.Registry,
 	}); err != nil {
 		return err
 	}

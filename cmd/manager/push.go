@@ -22,6 +22,7 @@ import (
 	"github.com/delegation-dev/delegation-operator/internal/metrics"
 	"github.com/delegation-dev/delegation-operator/internal/push"
 	"github.com/delegation-dev/delegation-operator/internal/seen"
+	"github.com/delegation-dev/delegation-operator/internal/shard"
 )
 
 const (
@@ -123,7 +124,7 @@ func (p *pushing) offer() *push.Offer {
 }
 
 // serve adds the receiver to the manager.
-func (p *pushing) serve(mgr manager.Manager, follower *follow.Follower) error {
+func (p *pushing) serve(mgr manager.Manager, follower *follow.Follower, part shard.Shard) error {
 	if p == nil {
 		return nil
 	}
@@ -132,7 +133,7 @@ func (p *pushing) serve(mgr manager.Manager, follower *follow.Follower) error {
 		return err
 	}
 	pushes := &controllers.Pushes{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Follower: follower, Elected: mgr.Elected(),
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Follower: follower, Elected: mgr.Elected(), Shard: part,
 		Relays: push.NewLimits(push.RelayPerDelegation, push.RelayInAll, time.Now),
 	}
 	limits := push.NewLimits(push.PerDelegation, push.InAll, time.Now)

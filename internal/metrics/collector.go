@@ -16,6 +16,7 @@ import (
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/internal/courier"
+	"github.com/delegation-dev/delegation-operator/internal/shard"
 )
 
 // scrapeTimeout bounds one look at the cache.
@@ -35,7 +36,7 @@ func desc(name, help string, more ...string) *prometheus.Desc {
 }
 
 // State is read at each scrape: what is in the cache, and the queues of the couriers. Only how many Delegations there are is
-// kept in between.
+// kept in between. Of several shards each reports its own objects and its own calls, so that sums over them are right.
 type State struct {
 	// Client reads from the cache.
 	Client client.Reader
@@ -43,6 +44,8 @@ type State struct {
 	Delegations func(context.Context, toolscache.ResourceEventHandler) error
 	// Calls tells of the calls to each agent, by the UID of its RemoteAgent.
 	Calls func() map[types.UID]courier.Load
+	// Shard is the part of the objects that this process reports.
+	Shard shard.Shard
 	// Registry is where it is registered while it runs.
 	Registry prometheus.Registerer
 
@@ -52,7 +55,7 @@ type State struct {
 // Start offers the state for as long as this process is the one that works: of several replicas with leader election one
 // reports it. Where it is registered already, that one goes on.
 func (s *State) Start(ctx context.Context) error {
-	if err := s.Delegations(ctx, &s.census); err != nil {
+	if err := s.Delegations(ctx, s.counted()); err != nil {
 		if ctx.Err() != nil {
 			return nil // the end came before all were counted
 		}
@@ -67,6 +70,14 @@ func (s *State) Start(ctx context.Context) error {
 	<-ctx.Done()
 	s.Registry.Unregister(s)
 	return nil
+}
+
+// counted has the census told of this shard's Delegations.
+func (s *State) counted() toolscache.ResourceEventHandler {
+	return toolscache.FilteringResourceEventHandler{Handler: &s.census, FilterFunc: func(object any) bool {
+		name, err := toolscache.DeletionHandlingObjectToName(object)
+		return err == nil && s.Shard.Owns(types.NamespacedName{Namespace: name.Namespace, Name: name.Name})
+	}}
 }
 
 // Describe implements prometheus.Collector.
@@ -91,7 +102,9 @@ func (s *State) Collect(ch chan<- prometheus.Metric) {
 	}
 	t := newTally(agents)
 	for i := range list.Items {
-		t.add(&list.Items[i])
+		if d := &list.Items[i]; s.Shard.Owns(client.ObjectKeyFromObject(d)) {
+			t.add(d)
+		}
 	}
 	t.emit(ch, s.census.groups())
 	s.agents(ch, agents)
@@ -101,12 +114,15 @@ func (s *State) agents(ch chan<- prometheus.Metric, agents *v1alpha1.RemoteAgent
 	calls := s.Calls()
 	for i := range agents.Items {
 		ra := &agents.Items[i]
-		is := 0
-		if meta.IsStatusConditionTrue(ra.Status.Conditions, v1alpha1.ConditionReady) {
-			is = 1
-		}
 		c := calls[ra.UID]
-		for d, n := range map[*prometheus.Desc]int{ready: is, inFlight: c.InFlight, queued: c.Queued} {
+		numbers := map[*prometheus.Desc]int{inFlight: c.InFlight, queued: c.Queued}
+		if s.Shard.Owns(client.ObjectKeyFromObject(ra)) {
+			numbers[ready] = 0
+			if meta.IsStatusConditionTrue(ra.Status.Conditions, v1alpha1.ConditionReady) {
+				numbers[ready] = 1
+			}
+		}
+		for d, n := range numbers {
 			ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), ra.Namespace, ra.Name)
 		}
 	}

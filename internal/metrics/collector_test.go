@@ -20,6 +20,7 @@ import (
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/internal/courier"
+	"github.com/delegation-dev/delegation-operator/internal/shard"
 )
 
 // shelf is a reader of a few objects, as the cache is one of many.
@@ -59,7 +60,9 @@ func delegationTo(agent string, phase v1alpha1.Phase, reason string, created int
 	return d
 }
 
-func booksState(*testing.T) *State {
+func booksState(*testing.T) *State { return booksStateOf(shard.Shard{}) }
+
+func booksStateOf(part shard.Shard) *State {
 	expires := delegationTo("finance", v1alpha1.PhasePending, "AgentNotReady", 700)
 	expires.Spec.NotAfter = &metav1.Time{Time: time.Unix(1000, 0)}
 	s := &shelf{
@@ -76,16 +79,19 @@ func booksState(*testing.T) *State {
 			delegationTo("made-up-2", v1alpha1.PhasePending, "AgentNotFound", 800),
 		},
 	}
-	return stateOf(s, func() map[types.UID]courier.Load {
+	for i := range s.delegations {
+		s.delegations[i].Name = fmt.Sprintf("d-%d", i)
+	}
+	return stateOf(s, part, func() map[types.UID]courier.Load {
 		return map[types.UID]courier.Load{"finance": {InFlight: 2, Queued: 5}}
 	})
 }
 
 // stateOf counts what is on the shelf.
-func stateOf(s *shelf, calls func() map[types.UID]courier.Load) *State {
-	state := &State{Client: s, Calls: calls, Delegations: func(context.Context, toolscache.ResourceEventHandler) error { return nil }}
+func stateOf(s *shelf, part shard.Shard, calls func() map[types.UID]courier.Load) *State {
+	state := &State{Client: s, Calls: calls, Shard: part, Delegations: func(context.Context, toolscache.ResourceEventHandler) error { return nil }}
 	for i := range s.delegations {
-		state.census.OnAdd(&s.delegations[i], true)
+		state.counted().OnAdd(&s.delegations[i], true)
 	}
 	return state
 }
@@ -142,6 +148,47 @@ a2a_delegation_oldest_undelivered_timestamp_seconds{agent="finance",namespace="b
 	}
 }
 
+// Of two shards each reports what is its own, so that the sums are those of one manager; its calls are its own in any case.
+func TestStateOfShards(t *testing.T) {
+	whole := totals(t, booksState(t))
+	sums := map[string]float64{}
+	for _, of := range []string{"0/2", "1/2"} {
+		part, err := shard.Parse(of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, n := range totals(t, booksStateOf(part)) {
+			sums[name] += n
+		}
+	}
+	for _, name := range []string{"a2a_delegation_delegations", "a2a_delegation_agent_ready"} {
+		if sums[name] != whole[name] || whole[name] == 0 {
+			t.Errorf("%s: the shards have %v together; want %v", name, sums[name], whole[name])
+		}
+	}
+	if name := "a2a_delegation_calls_queued"; sums[name] != 2*whole[name] {
+		t.Errorf("%s: %v; want the calls of each, %v", name, sums[name], 2*whole[name])
+	}
+}
+
+// totals are the sums of the gauges.
+func totals(t *testing.T, s *State) map[string]float64 {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(s)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			out[f.GetName()] += m.GetGauge().GetValue()
+		}
+	}
+	return out
+}
+
 // It is registered while it runs, and a second one in the same process does no harm.
 func TestStateRuns(t *testing.T) {
 	registry := prometheus.NewRegistry()
@@ -170,7 +217,7 @@ func BenchmarkScrape(b *testing.B) {
 	for i := range 20_000 {
 		s.delegations = append(s.delegations, delegationTo(fmt.Sprint("agent-", i%50), v1alpha1.PhasePending, "AgentNotReady", int64(i)))
 	}
-	state := stateOf(s, courier.NewPool().Load)
+	state := stateOf(s, shard.Shard{}, courier.NewPool().Load)
 	b.ReportAllocs()
 	for b.Loop() {
 		testutil.CollectAndCount(state)

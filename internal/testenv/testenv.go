@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,11 +62,16 @@ func Start() (config *rest.Config, stop func() error, err error) {
 	return environment.Config, environment.Stop, nil
 }
 
-// StartDurable is Start with an etcd that syncs each write to disk, as in a cluster. It also returns etcd's URL.
-func StartDurable() (config *rest.Config, etcd *url.URL, stop func() error, err error) {
+// StartDurable is Start with an etcd that syncs each write to disk, as in a cluster. It also returns etcd's URL. Flags are the API
+// server's, as name=value.
+func StartDurable(flags ...string) (config *rest.Config, etcd *url.URL, stop func() error, err error) {
 	environment, err := start(func(e *envtest.Environment) {
 		e.ControlPlane.Etcd = &envtest.Etcd{}
 		e.ControlPlane.Etcd.Configure().Disable("unsafe-no-fsync")
+		for _, flag := range flags {
+			name, value, _ := strings.Cut(flag, "=")
+			e.ControlPlane.GetAPIServer().Configure().Set(name, value)
+		}
 	})
 	if err != nil {
 		return nil, nil, nil, err

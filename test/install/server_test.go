@@ -26,6 +26,7 @@ func TestAServerTakesIt(t *testing.T) {
 	}{
 		{"no values", release, nil},
 		{"two replicas", release, []string{"-f", filepath.Join(chart(t), "values-ha.yaml")}},
+		{"three shards", release, []string{"-f", filepath.Join(chart(t), "values-ha.yaml"), "--set=shards=3"}},
 		{"all values", release, []string{"-f", "testdata/values-all.yaml"}},
 		{"all values for a namespace", release, []string{"-f", "testdata/values-all.yaml", "--set=namespaces={books}"}},
 		{"another name", "finance", nil},

@@ -24,6 +24,21 @@ control-plane: controller-manager
 app.kubernetes.io/name: delegation-operator
 {{- end -}}
 
+{{/* What tells the objects of one shard from another's, where there are several. */}}
+{{- define "delegation-operator.suffix" -}}
+{{- if gt (int (default 1 .root.Values.shards)) 1 -}}
+-{{ .part }}
+{{- end -}}
+{{- end -}}
+
+{{/* The selector of a shard's pods. Two Deployments must not select the same. */}}
+{{- define "delegation-operator.podSelector" -}}
+{{ include "delegation-operator.selector" .root }}
+{{- if gt (int (default 1 .root.Values.shards)) 1 }}
+a2a.delegation.dev/shard: {{ .part | quote }}
+{{- end }}
+{{- end -}}
+
 {{/* Who the manager is, as a binding's subject. */}}
 {{- define "delegation-operator.subjects" -}}
 - kind: ServiceAccount

@@ -30,8 +30,10 @@ volumes:
 {{- end }}
 {{- end -}}
 
-{{/* Where pods run. */}}
+{{/* Where a shard's pods run. */}}
 {{- define "delegation-operator.scheduling" -}}
+{{- $selector := dict "matchLabels" (include "delegation-operator.podSelector" . | fromYaml) }}
+{{- with .root }}
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets:
 {{- toYaml . | nindent 0 }}
@@ -39,7 +41,6 @@ imagePullSecrets:
 {{- with .Values.topologySpreadConstraints }}
 topologySpreadConstraints:
 {{- range . }}
-{{- $selector := dict "matchLabels" (include "delegation-operator.selector" $ | fromYaml) }}
 {{- list (merge (deepCopy .) (hasKey . "labelSelector" | ternary (dict) (dict "labelSelector" $selector))) | toYaml | nindent 0 }}
 {{- end }}
 {{- end }}
@@ -57,5 +58,6 @@ tolerations:
 {{- with .Values.affinity }}
 affinity:
 {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end }}
 {{- end -}}
