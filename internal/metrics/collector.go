@@ -55,10 +55,11 @@ type State struct {
 // Start offers the state for as long as this process is the one that works: of several replicas with leader election one
 // reports it. Where it is registered already, that one goes on.
 func (s *State) Start(ctx context.Context) error {
-	if err := s.Delegations(ctx, s.counted()); err != nil {
-		if ctx.Err() != nil {
-			return nil // the end came before all were counted
-		}
+	err := s.Delegations(ctx, s.counted())
+	switch {
+	case ctx.Err() != nil:
+		return nil // the end came first, perhaps before all were counted
+	case err != nil:
 		return err
 	}
 	if err := s.Registry.Register(s); err != nil {

@@ -32,7 +32,7 @@ const (
 
 	// putsPerTxn is what etcd takes in one transaction, --max-txn-ops being 128.
 	putsPerTxn = 100
-	fillWithin = 10 * time.Minute
+	fillWithin = time.Hour
 	registry   = "/registry/a2a.delegation.dev/delegations/"
 	// templateName is replaced in a template, as are its other names, and so is in nothing else.
 	templateName = "bench-template"

@@ -30,7 +30,7 @@ func (b *bench) table(ctx context.Context, counts []int, heap string) error {
 	fmt.Printf("%d active, a finished one has %d bytes in etcd; without any the manager's live heap is %s, its RSS %s\n\n",
 		activeCount, len(finished.text), mib(base.live), mib(base.rss))
 	columns := []string{
-		"finished", "first send after", "all active bound after", "live heap", "of it each", "RSS", "of it each", "peak RSS",
+		"finished", "first send after", "all active bound after", "manager CPU until then", "live heap", "of it each", "RSS", "of it each", "peak RSS",
 		fmt.Sprintf("writes in %s", quietWindow), "calls to the agent",
 	}
 	fmt.Println("| " + strings.Join(columns, " | ") + " |")
@@ -109,6 +109,10 @@ func (b *bench) row(ctx context.Context, n int, active *template, base memory, h
 	if err != nil {
 		return fmt.Errorf("%w; the manager says: %s", err, tail(o.Output.String()))
 	}
+	used, err := o.Used()
+	if err != nil {
+		return err
+	}
 	var got receipts
 	if err := b.agent.Ask(ctx, receiptsPath, 0, &got); err != nil {
 		return err
@@ -124,8 +128,8 @@ func (b *bench) row(ctx context.Context, n int, active *template, base memory, h
 		}
 	}
 	all := int64(n + activeCount)
-	fmt.Printf("| %d | %.1f s | %.1f s | %s | %d B | %s | %d B | %s | %d | %d |\n", n, first(got).Sub(o.started).Seconds(), bound.Sub(o.started).Seconds(),
-		mib(q.held.live), (q.held.live-base.live)/all, mib(q.held.rss), (q.held.rss-base.rss)/all, mib(q.held.peak), q.writes, q.calls)
+	fmt.Printf("| %d | %.1f s | %.1f s | %.1f s | %s | %d B | %s | %d B | %s | %d | %d |\n", n, first(got).Sub(o.started).Seconds(), bound.Sub(o.started).Seconds(),
+		used.CPU.Seconds(), mib(q.held.live), (q.held.live-base.live)/all, mib(q.held.rss), (q.held.rss-base.rss)/all, mib(q.held.peak), q.writes, q.calls)
 	return nil
 }
 
