@@ -217,7 +217,8 @@ func TestPushAcrossShards(t *testing.T) {
 	for i := range n {
 		name := s.NameIn(i, n, "d")
 		s.Create(s.Reconciliation(name).Build())
-		requireSoon(t, s, agent, name)
+		// Without the push it would be looked at much later than this waits.
+		s.AwaitPhase(name, v1alpha1.PhaseCompleted)
 		d := s.Get(name)
 		agent.Require(d.Spec.MessageID, 1, 1)
 		if hint := d.Annotations[v1alpha1.HintAnnotation]; (hint != "") != (i != told) {
