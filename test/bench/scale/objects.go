@@ -35,8 +35,8 @@ const (
 	// putsWatched is for what a watch is open on: one that is resumed after a version passes over others of that version, and
 	// the API server writes no two objects with one.
 	putsWatched = 1
-	fillWithin = time.Hour
-	registry   = "/registry/a2a.delegation.dev/delegations/"
+	fillWithin  = time.Hour
+	registry    = "/registry/a2a.delegation.dev/delegations/"
 	// templateName is replaced in a template, as are its other names, and so is in nothing else.
 	templateName = "bench-template"
 )
