@@ -55,11 +55,8 @@ type State struct {
 // Start offers the state for as long as this process is the one that works: of several replicas with leader election one
 // reports it. Where it is registered already, that one goes on.
 func (s *State) Start(ctx context.Context) error {
-	err := s.Delegations(ctx, s.counted())
-	switch {
-	case ctx.Err() != nil:
-		return nil // the end came first, perhaps before all were counted
-	case err != nil:
+	// The end may come before all are counted.
+	if err := s.Delegations(ctx, s.counted()); err != nil && ctx.Err() == nil {
 		return err
 	}
 	if err := s.Registry.Register(s); err != nil {

@@ -32,8 +32,11 @@ const (
 
 	// putsPerTxn is what etcd takes in one transaction, --max-txn-ops being 128.
 	putsPerTxn = 100
-	fillWithin = time.Hour
-	registry   = "/registry/a2a.delegation.dev/delegations/"
+	// putsWatched is for what a watch is open on: one that is resumed after a version passes over others of that version, and
+	// the API server writes no two objects with one.
+	putsWatched = 1
+	fillWithin  = time.Hour
+	registry    = "/registry/a2a.delegation.dev/delegations/"
 	// templateName is replaced in a template, as are its other names, and so is in nothing else.
 	templateName = "bench-template"
 )
@@ -98,10 +101,10 @@ func readTemplate(ctx context.Context, etcd *clientv3.Client, d *v1alpha1.Delega
 
 // fill writes copies of the template with the numbers from one on to before another into etcd, past the API server, which
 // sees them come in its watch of etcd. It returns the revision of the last.
-func (t *template) fill(ctx context.Context, etcd *clientv3.Client, name func(int) string, from, to int) (revision int64, err error) {
+func (t *template) fill(ctx context.Context, etcd *clientv3.Client, name func(int) string, from, to, perTxn int) (revision int64, err error) {
 	for from < to {
 		var puts []clientv3.Op
-		for ; from < to && len(puts) < putsPerTxn; from++ {
+		for ; from < to && len(puts) < perTxn; from++ {
 			pairs := []string{templateName, name(from), t.uid, uuid.NewString()}
 			if t.taskID != "" {
 				pairs = append(pairs, `"`+t.taskID+`"`, `"`+uuid.NewString()+`"`, "task "+t.taskID, "task "+uuid.NewString())

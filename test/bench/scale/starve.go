@@ -46,7 +46,7 @@ func (b *bench) starve(ctx context.Context) (err error) {
 	}
 	defer w.watch.Stop()
 	begun := time.Now()
-	if _, err := queued.fill(ctx, b.etcd, queuedName, 0, queuedCount); err != nil {
+	if _, err := queued.fill(ctx, b.etcd, queuedName, 0, queuedCount, putsWatched); err != nil {
 		return err
 	}
 	beside, sampled, err := b.probe(ctx, o, "beside")
