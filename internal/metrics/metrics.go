@@ -30,7 +30,7 @@ var (
 	delivered    = histogram("delivery", "Time from the creation of a Delegation until the agent was known to have its message.")
 	duplicates   = counter("duplicate_tasks", "Further tasks that an agent made of one message although it promised to deduplicate.")
 	duration     = histogram("completion", "Time from the creation of a Delegation until nothing more was to come.")
-	eventsLeft   = prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "events_left_out_total", Help: "Events that were not written, since more happened than --event-qps lets be told of."}, []string{"type"})
+	eventsLeft   = prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "events_left_out_total", Help: "Events beyond --event-qps, which were not written."}, []string{"type"})
 	expiries     = gauge("client_certificate_expiry_timestamp_seconds", "When the client certificate of a RemoteAgent ends.")
 	finished     = counter("finished", "Delegations to which nothing more happens, by their last phase.", "phase")
 	hints        = counter("hints", "Hints that a task may have changed, by where they came from.", "source")
