@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -70,13 +69,7 @@ type witness struct {
 }
 
 func newWitness(ctx context.Context, c client.WithWatch) (*witness, error) {
-	// A watch from now on: one without a version begins with all objects, which takes seconds where there are many.
-	list := &v1alpha1.DelegationList{}
-	if err := c.List(ctx, list, client.InNamespace(namespace), client.Limit(1)); err != nil {
-		return nil, err
-	}
-	from := &client.ListOptions{Namespace: namespace, Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}}
-	stream, err := c.Watch(ctx, &v1alpha1.DelegationList{}, from)
+	stream, err := lab.Watch(ctx, c, namespace, func() {})
 	if err != nil {
 		return nil, err
 	}

@@ -9,11 +9,10 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/test/bench/lab"
 )
 
 // witness sees in a watch when the active Delegations are bound, and when they are finished.
@@ -24,12 +23,7 @@ type witness struct {
 }
 
 func (b *bench) witness(ctx context.Context) (*witness, error) {
-	list := &v1alpha1.DelegationList{}
-	if err := b.client.List(ctx, list, client.InNamespace(activeNamespace), client.Limit(1)); err != nil {
-		return nil, err
-	}
-	from := &client.ListOptions{Namespace: activeNamespace, Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}}
-	stream, err := b.client.Watch(ctx, &v1alpha1.DelegationList{}, from)
+	stream, err := lab.Watch(ctx, b.client, activeNamespace, func() {})
 	if err != nil {
 		return nil, err
 	}

@@ -11,10 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
-	toolswatch "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
@@ -47,21 +44,13 @@ type witness struct {
 	failed error
 }
 
-// newWitness watches from now on. On a busy machine the API server ends a watch that is not read fast enough; another one
-// goes on behind it, a second later.
+// newWitness watches from now on, and counts how often it has to begin anew.
 func newWitness(ctx context.Context, c client.WithWatch, namespace string) (*witness, error) {
 	w := &witness{client: c, namespace: namespace, seen: map[string]*sighting{}}
-	list := &v1alpha1.DelegationList{}
-	if err := c.List(ctx, list, client.InNamespace(namespace), client.Limit(1)); err != nil {
-		return nil, err
-	}
-	stream, err := toolswatch.NewRetryWatcherWithContext(ctx, list.ResourceVersion, &cache.ListWatch{
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			w.mu.Lock()
-			w.opened++
-			w.mu.Unlock()
-			return c.Watch(ctx, &v1alpha1.DelegationList{}, &client.ListOptions{Namespace: namespace, Raw: &o})
-		},
+	stream, err := lab.Watch(ctx, c, namespace, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.opened++
 	})
 	if err != nil {
 		return nil, err
