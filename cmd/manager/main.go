@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/debug"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -20,7 +21,14 @@ import (
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 )
 
+// gcPercent is GOGC where the environment does not say it: what a manager holds are objects, nearly all of them at rest, and
+// twice the collections cost less than twice their memory.
+const gcPercent = 50
+
 func main() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	o := &options{}
 	o.bind(flag.CommandLine)
 	logging := zap.Options{}
