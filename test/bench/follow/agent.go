@@ -8,9 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
-	"os"
 	"slices"
 	"sort"
 	"strconv"
@@ -18,6 +16,7 @@ import (
 	"time"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/test/bench/lab"
 )
 
 // The agent speaks A2A 1.0's JSON-RPC by itself: the SDK's store sorts all tasks for each listing, and the bench would
@@ -63,22 +62,7 @@ func serveAgent(ctx context.Context) error {
 	mux.HandleFunc("POST "+openPath, a.control(a.open))
 	mux.HandleFunc("POST "+changePath, a.control(a.change))
 	mux.HandleFunc("POST "+callsPath, a.control(func(int) any { return maps.Clone(a.calls) }))
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	s := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
-	go func() {
-		<-ctx.Done()
-		_ = s.Close() // what is under way is of no interest any more
-	}()
-	if _, err := fmt.Fprintf(os.Stdout, "http://%s\n", l.Addr()); err != nil {
-		return err
-	}
-	if err := s.Serve(l); ctx.Err() == nil {
-		return err
-	}
-	return nil
+	return lab.Serve(ctx, mux)
 }
 
 // control answers the bench, which says how many.
@@ -88,7 +72,7 @@ func (a *agent) control(do func(n int) any) http.HandlerFunc {
 		a.mu.Lock()
 		out := do(n)
 		a.mu.Unlock()
-		answer(w, out)
+		lab.Answer(w, out)
 	}
 }
 
@@ -153,7 +137,7 @@ func (a *agent) rpc(w http.ResponseWriter, r *http.Request) {
 		out["error"] = map[string]any{"code": -32601, "message": "method not found"}
 	}
 	a.mu.Unlock()
-	answer(w, out)
+	lab.Answer(w, out)
 }
 
 // list returns a page of what changed, the newest first. The token is the place in the log.
@@ -184,11 +168,6 @@ func (a *agent) shown(i int) any {
 		"id": taskID(i), "contextId": contextID(i),
 		"status": map[string]any{"state": a.tasks[i].state, "timestamp": a.tasks[i].at.Format(time.RFC3339Nano)},
 	}
-}
-
-func answer(w http.ResponseWriter, out any) {
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(out) // the caller may be gone
 }
 
 func taskID(i int) string    { return fmt.Sprintf("task-%05d", i) }

@@ -6,10 +6,7 @@ package lab
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"net"
 	"net/http"
-	"os"
 	"sync"
 	"time"
 
@@ -47,24 +44,9 @@ func ServeInstantAgent(ctx context.Context) error {
 	mux.HandleFunc("POST "+TalliesPath, func(w http.ResponseWriter, _ *http.Request) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		answer(w, a.Tallies)
+		Answer(w, a.Tallies)
 	})
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	s := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
-	go func() {
-		<-ctx.Done()
-		_ = s.Close() // what is under way is of no interest any more
-	}()
-	if _, err := fmt.Fprintf(os.Stdout, "http://%s\n", l.Addr()); err != nil {
-		return err
-	}
-	if err := s.Serve(l); ctx.Err() == nil {
-		return err
-	}
-	return nil
+	return Serve(ctx, mux)
 }
 
 // rpc answers SendMessage (A2A 1.0, section 3.1.1) and GetTask (section 3.1.3).
@@ -95,7 +77,7 @@ func (a *instantAgent) rpc(w http.ResponseWriter, r *http.Request) {
 	default:
 		out["error"] = map[string]any{"code": -32601, "message": "method not found"}
 	}
-	answer(w, out)
+	Answer(w, out)
 }
 
 func (a *instantAgent) take(message string) {
@@ -121,9 +103,4 @@ func task(message string, state v1alpha1.TaskState) any {
 		"id": message, "contextId": "c-" + message,
 		"status": map[string]any{"state": state, "timestamp": time.Now().UTC().Format(time.RFC3339Nano)},
 	}
-}
-
-func answer(w http.ResponseWriter, out any) {
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(out) // the caller may be gone
 }

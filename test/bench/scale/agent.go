@@ -6,15 +6,13 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/test/bench/lab"
 )
 
 const (
@@ -49,22 +47,7 @@ func serveAgent(ctx context.Context) error {
 		a.got = receipts{}
 		return got
 	}))
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	s := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
-	go func() {
-		<-ctx.Done()
-		_ = s.Close() // what is under way is of no interest any more
-	}()
-	if _, err := fmt.Fprintf(os.Stdout, "http://%s\n", l.Addr()); err != nil {
-		return err
-	}
-	if err := s.Serve(l); ctx.Err() == nil {
-		return err
-	}
-	return nil
+	return lab.Serve(ctx, mux)
 }
 
 // control answers the bench.
@@ -73,7 +56,7 @@ func (a *agent) control(do func() any) http.HandlerFunc {
 		a.mu.Lock()
 		out := do()
 		a.mu.Unlock()
-		answer(w, out)
+		lab.Answer(w, out)
 	}
 }
 
@@ -105,7 +88,7 @@ func (a *agent) rpc(takes time.Duration) http.HandlerFunc {
 			a.note("")
 			out["error"] = map[string]any{"code": -32601, "message": "method not found"}
 		}
-		answer(w, out)
+		lab.Answer(w, out)
 	}
 }
 
@@ -129,9 +112,4 @@ func taskOf(n int, contextID string) any {
 		},
 		"artifacts": []any{map[string]any{"artifactId": "report", "name": "report.txt", "parts": []any{map[string]any{"text": artifactText, "mediaType": "text/plain"}}}},
 	}
-}
-
-func answer(w http.ResponseWriter, out any) {
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(out) // the caller may be gone
 }

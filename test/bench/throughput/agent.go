@@ -7,10 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
-	"fmt"
-	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -90,22 +87,7 @@ func serveAgent(ctx context.Context, args []string) error {
 	mux.HandleFunc("POST "+receiptsPath, a.control(a.takeReceipts))
 	mux.HandleFunc("POST "+countsPath, a.control(func() any { return a.counts }))
 	mux.HandleFunc("POST "+releasePath, a.control(func() any { a.released.Do(func() { close(a.release) }); return nil }))
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	s := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
-	go func() {
-		<-ctx.Done()
-		_ = s.Close() // what is under way is of no interest any more
-	}()
-	if _, err := fmt.Fprintf(os.Stdout, "http://%s\n", l.Addr()); err != nil {
-		return err
-	}
-	if err := s.Serve(l); ctx.Err() == nil {
-		return err
-	}
-	return nil
+	return lab.Serve(ctx, mux)
 }
 
 // control answers the bench.
@@ -114,7 +96,7 @@ func (a *agent) control(do func() any) http.HandlerFunc {
 		a.mu.Lock()
 		out := do()
 		a.mu.Unlock()
-		answer(w, out)
+		lab.Answer(w, out)
 	}
 }
 
@@ -168,7 +150,7 @@ func (a *agent) rpc(w http.ResponseWriter, r *http.Request) {
 	default:
 		out["error"] = map[string]any{"code": -32601, "message": "method not found"}
 	}
-	answer(w, out)
+	lab.Answer(w, out)
 }
 
 // hold keeps an answer back, where the agent does. It reports whether the answer is to be given.
@@ -190,9 +172,4 @@ func (a *agent) hold(ctx context.Context) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-func answer(w http.ResponseWriter, out any) {
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(out) // the caller may be gone
 }
