@@ -197,7 +197,7 @@ func NewWake() *Wake { return &Wake{ready: make(chan struct{})} }
 // Add queues a Delegation. It never blocks once the controller runs.
 func (w *Wake) Add(name types.NamespacedName) {
 	<-w.ready
-	addWithPriority(w.queue, called, reconcile.Request{NamespacedName: name})
+	w.queue.Add(reconcile.Request{NamespacedName: name})
 }
 
 func (w *Wake) source() source.Source {

@@ -17,11 +17,9 @@ import (
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 )
 
-// The order in which Delegations are looked at. What happens to one after the start is of priority 0.
+// The order in which what was there at the start is looked at. What happens from then on is of priority 0, whatever it is: the
+// ends of one tenant's calls would keep another's new Delegation waiting if they came first.
 const (
-	// called: a call for it has ended. What the agent answered is in no other place than this process until it is recorded, and
-	// there is never more of it than was begun.
-	called = 10
 	// startInterrupted: a message that may be out, which nobody waits for any more.
 	startInterrupted = -10
 	// startNew: a message that was never sent.
@@ -42,16 +40,13 @@ var atStart = handler.Funcs{
 		if !ok || !e.IsInInitialList || atRest(d) {
 			return
 		}
-		addWithPriority(queue, startPriority(d), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(d)})
+		request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(d)}
+		if q, ok := queue.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
+			q.AddWithOpts(priorityqueue.AddOpts{Priority: new(startPriority(d))}, request)
+			return
+		}
+		queue.Add(request)
 	},
-}
-
-func addWithPriority(queue workqueue.TypedRateLimitingInterface[reconcile.Request], priority int, request reconcile.Request) {
-	if q, ok := queue.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
-		q.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, request)
-		return
-	}
-	queue.Add(request)
 }
 
 func startPriority(d *v1alpha1.Delegation) int {

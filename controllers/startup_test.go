@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -17,9 +16,9 @@ import (
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 )
 
-// What an agent answered comes before everything, and what changes before what was there. At the start what may be out comes before what was never sent, that before what the agent works on in any case, and that
+// At the start what may be out comes before what was never sent, that before what the agent works on in any case, and that
 // before what is over; what needs nothing does not come.
-func TestTheOrderOfTheQueue(t *testing.T) {
+func TestTheOrderAtTheStart(t *testing.T) {
 	queue := priorityqueue.New[reconcile.Request]("start")
 	t.Cleanup(queue.ShutDown)
 	bound := func(d *v1alpha1.Delegation) { d.Status.Phase = v1alpha1.PhaseWorking }
@@ -50,13 +49,7 @@ func TestTheOrderOfTheQueue(t *testing.T) {
 		later.Object = &v1alpha1.Delegation{ObjectMeta: metav1.ObjectMeta{Name: "later"}}
 		atStart.Create(t.Context(), later, queue)
 	}
-	queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: "changed"}})
-	wake := NewWake()
-	if err := wake.source().Start(t.Context(), queue); err != nil {
-		t.Fatal(err)
-	}
-	wake.Add(types.NamespacedName{Name: "answered"})
-	want := []string{"answered", "changed", "interrupted", "new", "bound", "duplicate left", "has a time to live", "edited", "being deleted"}
+	want := []string{"interrupted", "new", "bound", "duplicate left", "has a time to live", "edited", "being deleted"}
 	eventually(t, func() bool { return queue.Len() == len(want) })
 	var got []string
 	for range want {
