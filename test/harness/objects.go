@@ -17,11 +17,16 @@ import (
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 )
 
-// Create creates objects.
+// Create creates objects. It waits for kinds whose CRDs were installed just before: the API server takes a moment to serve them.
 func (s *Space) Create(objects ...client.Object) {
 	s.t.Helper()
 	for _, o := range objects {
-		if err := s.Client.Create(s.t.Context(), o); err != nil {
+		var err error
+		Eventually(s.t, Patience, "the kind to be served", func(ctx context.Context) (bool, string) {
+			err = s.Client.Create(ctx, o)
+			return !meta.IsNoMatchError(err), fmt.Sprint(err)
+		})
+		if err != nil {
 			s.t.Fatalf("creating %T %s: %v", o, o.GetName(), err)
 		}
 	}
