@@ -5,12 +5,12 @@ package controllers
 
 import (
 	"context"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/internal/outbox"
 )
 
 // An index entry takes as much memory as a Delegation that is over, so that there is one for its ids where they follow from
@@ -42,25 +42,16 @@ func withUID(ctx context.Context, c client.Reader, uid types.UID) (*v1alpha1.Del
 
 // contextIDs are what the index byContextID lists a Delegation under: nothing where its messageId leads to it.
 func contextIDs(d *v1alpha1.Delegation) []string {
-	if message, minted := mintedFrom(d.Spec.ContextID); minted && message == d.Spec.MessageID {
+	if message, minted := outbox.MintedFrom(d.Spec.ContextID); minted && message == d.Spec.MessageID {
 		return nil
 	}
 	return present(d.Spec.ContextID)
 }
 
-// mintedFrom returns the messageId that a contextId of the form of the minted ones would come from.
-func mintedFrom(contextID string) (messageID string, minted bool) {
-	namespace, rest, shared := strings.Cut(contextID, "/c-")
-	if shared && !strings.Contains(namespace, "/") {
-		return namespace + "/" + rest, true
-	}
-	return strings.CutPrefix(contextID, "c-")
-}
-
 // inContext lists the other Delegations to an endpoint with a contextId.
 func (r *DelegationReconciler) inContext(ctx context.Context, d *v1alpha1.Delegation, contextID, endpoint string) ([]*v1alpha1.Delegation, error) {
 	out, err := r.sharing(ctx, d, byContextID, contextID, endpoint)
-	message, minted := mintedFrom(contextID)
+	message, minted := outbox.MintedFrom(contextID)
 	if err != nil || !minted {
 		return out, err
 	}

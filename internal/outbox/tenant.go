@@ -32,6 +32,15 @@ func mintContextID(d *v1alpha1.Delegation, messageID string) string {
 	return "c-" + messageID
 }
 
+// MintedFrom returns the messageId that a contextId of the form of the minted ones would come from.
+func MintedFrom(contextID string) (messageID string, minted bool) {
+	namespace, rest, shared := strings.Cut(contextID, "/c-")
+	if shared && !strings.Contains(namespace, "/") {
+		return namespace + "/" + rest, true
+	}
+	return strings.CutPrefix(contextID, "c-")
+}
+
 // owns reports whether an id is one that d's namespace may use at an agent that it shares. In the RemoteAgent's own
 // namespace that is every id that does not name another one.
 func owns(d *v1alpha1.Delegation, id string) bool {

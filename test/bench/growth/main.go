@@ -115,7 +115,12 @@ func run(ctx context.Context, o options, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, manager.Stop()) }()
-	b := &bench{options: o, load: load, etcd: lab.Etcd{URL: at}, agent: agent, manager: manager}
+	etcd, err := lab.Connect(ctx, at)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, etcd.Close()) }()
+	b := &bench{options: o, load: load, etcd: etcd, agent: agent, manager: manager}
 	return errors.Join(b.sizes(ctx), b.grow(ctx))
 }
 

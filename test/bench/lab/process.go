@@ -190,18 +190,3 @@ func peakMemory(dir string) (int64, error) {
 	}
 	return 0, fmt.Errorf("%sstatus has no VmHWM: the process has ended", dir)
 }
-
-// PeakOf reads the most memory that a process had at once from /proc.
-func PeakOf(pid int) (int64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(text)) {
-		if rest, found := strings.CutPrefix(line, "VmHWM:"); found {
-			kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
-			return kib << 10, err
-		}
-	}
-	return 0, fmt.Errorf("the status of process %d has no VmHWM", pid)
-}

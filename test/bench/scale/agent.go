@@ -82,7 +82,9 @@ func (a *agent) rpc(takes time.Duration) http.HandlerFunc {
 		out := map[string]any{"jsonrpc": "2.0", "id": call.ID}
 		if message := call.Params.Message; call.Method == "SendMessage" && len(message.Parts) > 0 {
 			n := a.note(message.Parts[0].Text)
-			time.Sleep(takes)
+			if lab.Pause(r.Context(), takes) != nil {
+				return // the caller is gone
+			}
 			out["result"] = map[string]any{"task": taskOf(n, message.ContextID)}
 		} else {
 			a.note("")

@@ -74,9 +74,8 @@ func (o *operator) memory(ctx context.Context) (memory, error) {
 	if err != nil {
 		return memory{}, err
 	}
-	m.rss = used.Memory
-	m.peak, err = lab.PeakOf(o.PID())
-	return m, err
+	m.rss, m.peak = used.Memory, used.Peak
+	return m, nil
 }
 
 // profile reads one of the manager's profiles.
