@@ -4,15 +4,20 @@
 package controllers
 
 import (
+	"time"
 	"unique"
 
+	"github.com/go-json-experiment/json"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/internal/streamlist"
 )
 
 // CacheOptions returns what a cache for this package's controllers holds of namespaces, all of them where there are none. Of a
@@ -21,8 +26,27 @@ func CacheOptions(namespaces map[string]cache.Config) cache.Options {
 	return cache.Options{
 		DefaultNamespaces: namespaces,
 		DefaultTransform:  trim,
+		NewInformer:       newInformer,
 		ByObject:          map[client.Object]cache.ByObject{&v1alpha1.Delegation{}: {Transform: trimDelegation}},
 	}
+}
+
+// newInformer has Delegations decoded, and trimmed, while their list arrives: there may be very many, and nothing is sent
+// before all of them are known. It takes a client that streamlist.Wrap was called for.
+func newInformer(lw toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+	if _, ok := example.(*v1alpha1.Delegation); ok {
+		return streamlist.NewInformer(lw, example, resync, indexers, decodeDelegation)
+	}
+	return toolscache.NewSharedIndexInformer(lw, example, resync, indexers)
+}
+
+func decodeDelegation(text []byte) (runtime.Object, error) {
+	d := &v1alpha1.Delegation{}
+	if err := json.Unmarshal(text, d); err != nil {
+		return nil, err
+	}
+	trimmed, err := trimDelegation(d)
+	return trimmed.(*v1alpha1.Delegation), err
 }
 
 // trim drops who wrote which field, and the copy of the manifest that kubectl apply leaves. Nothing here reads either, and

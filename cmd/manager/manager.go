@@ -29,6 +29,7 @@ import (
 	"github.com/delegation-dev/delegation-operator/internal/follow"
 	"github.com/delegation-dev/delegation-operator/internal/metrics"
 	"github.com/delegation-dev/delegation-operator/internal/shard"
+	"github.com/delegation-dev/delegation-operator/internal/streamlist"
 	"github.com/delegation-dev/delegation-operator/internal/tracing"
 )
 
@@ -83,6 +84,7 @@ func (o *options) bind(f *flag.FlagSet) {
 func newManager(cfg *rest.Config, o *options) (manager.Manager, error) {
 	// The API server's own priority and fairness decides what is too much; a limit in the client only adds latency.
 	cfg.QPS = -1
+	streamlist.Wrap(cfg)
 	part, err := o.shard.parse()
 	if err != nil {
 		return nil, err

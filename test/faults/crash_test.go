@@ -16,6 +16,9 @@ import (
 	"github.com/delegation-dev/delegation-operator/test/harness"
 )
 
+// statusWrite is how a run shows a state.
+const statusWrite = "API PUT delegations/status"
+
 // maxSites bounds the search for the last call of a run that goes wrong.
 const maxSites = 40
 
@@ -83,6 +86,9 @@ func (f *flow) reference(t *testing.T, agent *harness.Agent, c contract) *refere
 	ref.once.Do(func() {
 		plain := f.playKnown(t, agent, c)
 		ref.phases, ref.sites = plain.end(), plain.script.record()
+		if n, ok := inBetween(ref.sites, knownSites(t, plan)); ok && n <= len(f.objects) && !*update {
+			ref.sites, plain.allowed = knownSites(t, plan), n
+		}
 		results.add(plan, plain.judge(ref, nil))
 		plain.quiet()
 	})
@@ -102,6 +108,23 @@ func (f *flow) playKnown(t *testing.T, agent *harness.Agent, c contract) *run {
 			return r
 		}
 	}
+}
+
+// inBetween returns how many states more than known a run has shown, which a slow machine has time to see; false if it did
+// something else.
+func inBetween(sites, known []string) (int, bool) {
+	n := 0
+	for _, site := range sites {
+		switch {
+		case len(known) > 0 && site == known[0]:
+			known = known[1:]
+		case site == statusWrite:
+			n++
+		default:
+			return n, false
+		}
+	}
+	return n, len(known) == 0
 }
 
 // crashed plays a flow with crashes and reports whether all of them took place.

@@ -1,0 +1,185 @@
+// Copyright The Delegation Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package streamlist
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	goruntime "runtime"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// ErrList is a list that is none.
+var ErrList = errors.New("the API server's list can't be read")
+
+// chunk is how many objects are handed to a decoder at once.
+const chunk = 32
+
+// sinkKey is the key of the sink in a request's context.
+type sinkKey struct{}
+
+// sink takes the objects of a list.
+type sink struct {
+	decode Decode
+	// used is whether the objects went here, and not to the client.
+	used    bool
+	mu      sync.Mutex
+	objects []runtime.RawExtension
+}
+
+// transport diverts the objects of a list to the sink of its request.
+type transport struct{ next http.RoundTripper }
+
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	s, ok := r.Context().Value(sinkKey{}).(*sink)
+	if !ok {
+		return t.next.RoundTrip(r)
+	}
+	s.used, s.objects = false, nil // client-go may ask again
+	response, err := t.next.RoundTrip(r)
+	if err != nil || response.StatusCode != http.StatusOK {
+		return response, err
+	}
+	if kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return response, nil
+	}
+	s.used = true
+	response.Body = &body{from: response.Body, sink: s}
+	response.ContentLength = -1
+	response.Header.Del("Content-Length")
+	return response, nil
+}
+
+// body is a list without its objects, which the first read brings to the sink.
+type body struct {
+	from io.ReadCloser
+	sink *sink
+	rest io.Reader
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if b.rest == nil {
+		rest, err := b.sink.take(b.from)
+		if err != nil {
+			return 0, err
+		}
+		b.rest = bytes.NewReader(rest)
+	}
+	return b.rest.Read(p)
+}
+
+func (b *body) Close() error { return b.from.Close() }
+
+// take decodes the objects of a list as they come, and returns the list without them.
+func (s *sink) take(from io.Reader) ([]byte, error) {
+	in := jsontext.NewDecoder(from)
+	rest := map[string]jsontext.Value{}
+	if err := expect(in, '{'); err != nil {
+		return nil, err
+	}
+	for in.PeekKind() == '"' {
+		name, err := in.ReadToken()
+		if err != nil {
+			return nil, unreadable(err)
+		}
+		if member := name.String(); member == "items" {
+			err = s.takeItems(in)
+		} else {
+			rest[member], err = next(in)
+		}
+		if err != nil {
+			return nil, unreadable(err)
+		}
+	}
+	if err := expect(in, '}'); err != nil {
+		return nil, err
+	}
+	return json.Marshal(rest)
+}
+
+// takeItems decodes the array that follows, several objects at once: who reads them from the connection is not who decodes.
+func (s *sink) takeItems(in *jsontext.Decoder) error {
+	if in.PeekKind() == 'n' {
+		return in.SkipValue()
+	}
+	if err := expect(in, '['); err != nil {
+		return err
+	}
+	decoders := errgroup.Group{}
+	decoders.SetLimit(goruntime.GOMAXPROCS(0))
+	err := chunks(in, func(texts []jsontext.Value) { decoders.Go(func() error { return s.add(texts) }) })
+	if decoding := decoders.Wait(); err == nil {
+		err = decoding
+	}
+	if err != nil {
+		return err
+	}
+	return expect(in, ']')
+}
+
+// chunks hands out the values of an array.
+func chunks(in *jsontext.Decoder, out func([]jsontext.Value)) error {
+	var texts []jsontext.Value
+	for in.PeekKind() == '{' {
+		text, err := next(in)
+		if err != nil {
+			return err
+		}
+		if texts = append(texts, text); len(texts) == chunk {
+			out(texts)
+			texts = nil
+		}
+	}
+	if len(texts) > 0 {
+		out(texts)
+	}
+	return nil
+}
+
+func (s *sink) add(texts []jsontext.Value) error {
+	out := make([]runtime.RawExtension, len(texts))
+	for i, text := range texts {
+		o, err := s.decode(text)
+		if err != nil {
+			return err
+		}
+		out[i].Object = o
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.objects = append(s.objects, out...)
+	return nil
+}
+
+// next reads a value, which outlives the decoder's memory.
+func next(in *jsontext.Decoder) (jsontext.Value, error) {
+	value, err := in.ReadValue()
+	return value.Clone(), err
+}
+
+func expect(in *jsontext.Decoder, want jsontext.Kind) error {
+	switch got, err := in.ReadToken(); {
+	case err != nil:
+		return unreadable(err)
+	case got.Kind() != want:
+		return fmt.Errorf("%w: %s where %s should be", ErrList, got.Kind(), want)
+	}
+	return nil
+}
+
+func unreadable(err error) error {
+	if errors.Is(err, ErrList) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrList, err)
+}
