@@ -6,6 +6,7 @@ package metrics
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,12 +24,13 @@ import (
 const scrapeTimeout = 5 * time.Second
 
 var (
-	delegations = desc("delegations", "Delegations there are, by the namespace they are in and their phase.", "client", "phase")
+	delegations = desc("delegations", "Delegations there are, by the namespace they are in, their phase, and the shard that works on them.", "client", "phase", "shard")
 	ready       = desc("agent_ready", "1 where messages can be sent to a RemoteAgent, 0 where not.")
 	oldest      = desc("oldest_undelivered_timestamp_seconds", "When the oldest Delegation was created that is to be delivered and waits for nothing but the agent.")
 	deadline    = desc("next_deadline_timestamp_seconds", "When the next Delegation that was not delivered becomes one that never is.")
 	inFlight    = desc("calls_in_flight", "Calls to an agent that are out, or wait for their turn by its rate.")
 	queued      = desc("calls_queued", "Calls to an agent that wait for a place.")
+	shards      = prometheus.NewDesc(prefix+"shards", "How many shards there are to be, by the managers that work, each as one of them.", []string{"shard"}, nil)
 )
 
 func desc(name, help string, more ...string) *prometheus.Desc {
@@ -80,7 +82,7 @@ func (s *State) counted() toolscache.ResourceEventHandler {
 
 // Describe implements prometheus.Collector.
 func (*State) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{delegations, ready, oldest, deadline, inFlight, queued} {
+	for _, d := range []*prometheus.Desc{delegations, ready, oldest, deadline, inFlight, queued, shards} {
 		ch <- d
 	}
 }
@@ -104,7 +106,9 @@ func (s *State) Collect(ch chan<- prometheus.Metric) {
 			t.add(d)
 		}
 	}
-	t.emit(ch, s.census.groups())
+	own := strconv.Itoa(s.Shard.Index())
+	t.emit(ch, s.census.groups(), own)
+	ch <- prometheus.MustNewConstMetric(shards, prometheus.GaugeValue, float64(s.Shard.Count()), own)
 	s.agents(ch, agents)
 }
 

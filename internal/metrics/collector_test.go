@@ -127,13 +127,13 @@ a2a_delegation_calls_in_flight{agent="finance",namespace="books"} 2
 # TYPE a2a_delegation_calls_queued gauge
 a2a_delegation_calls_queued{agent="audit",namespace="books"} 0
 a2a_delegation_calls_queued{agent="finance",namespace="books"} 5
-# HELP a2a_delegation_delegations Delegations there are, by the namespace they are in and their phase.
+# HELP a2a_delegation_delegations Delegations there are, by the namespace they are in, their phase, and the shard that works on them.
 # TYPE a2a_delegation_delegations gauge
-a2a_delegation_delegations{agent="",client="team",namespace="",phase="Pending"} 2
-a2a_delegation_delegations{agent="finance",client="team",namespace="books",phase="Completed"} 2
-a2a_delegation_delegations{agent="finance",client="team",namespace="books",phase="Pending"} 3
-a2a_delegation_delegations{agent="finance",client="team",namespace="books",phase="Sending"} 1
-a2a_delegation_delegations{agent="finance",client="team",namespace="books",phase="Unknown"} 1
+a2a_delegation_delegations{agent="",client="team",namespace="",phase="Pending",shard="0"} 2
+a2a_delegation_delegations{agent="finance",client="team",namespace="books",phase="Completed",shard="0"} 2
+a2a_delegation_delegations{agent="finance",client="team",namespace="books",phase="Pending",shard="0"} 3
+a2a_delegation_delegations{agent="finance",client="team",namespace="books",phase="Sending",shard="0"} 1
+a2a_delegation_delegations{agent="finance",client="team",namespace="books",phase="Unknown",shard="0"} 1
 # HELP a2a_delegation_next_deadline_timestamp_seconds When the next Delegation that was not delivered becomes one that never is.
 # TYPE a2a_delegation_next_deadline_timestamp_seconds gauge
 a2a_delegation_next_deadline_timestamp_seconds{agent="",namespace=""} 260000
@@ -142,6 +142,9 @@ a2a_delegation_next_deadline_timestamp_seconds{agent="finance",namespace="books"
 # TYPE a2a_delegation_oldest_undelivered_timestamp_seconds gauge
 a2a_delegation_oldest_undelivered_timestamp_seconds{agent="",namespace=""} 800
 a2a_delegation_oldest_undelivered_timestamp_seconds{agent="finance",namespace="books"} 500
+# HELP a2a_delegation_shards How many shards there are to be, by the managers that work, each as one of them.
+# TYPE a2a_delegation_shards gauge
+a2a_delegation_shards{shard="0"} 1
 `
 	if err := testutil.CollectAndCompare(booksState(t), strings.NewReader(want)); err != nil {
 		t.Error(err)
@@ -165,6 +168,9 @@ func TestStateOfShards(t *testing.T) {
 		if sums[name] != whole[name] || whole[name] == 0 {
 			t.Errorf("%s: the shards have %v together; want %v", name, sums[name], whole[name])
 		}
+	}
+	if name := "a2a_delegation_shards"; sums[name] != 4 {
+		t.Errorf("%s: %v; want 2 from each of 2", name, sums[name])
 	}
 	if name := "a2a_delegation_calls_queued"; sums[name] != 2*whole[name] {
 		t.Errorf("%s: %v; want the calls of each, %v", name, sums[name], 2*whole[name])

@@ -106,13 +106,14 @@ func waits(d *v1alpha1.Delegation) bool {
 	return false
 }
 
-func (t *tally) emit(ch chan<- prometheus.Metric, all map[group]int) {
+// emit tells of the tally, and of all Delegations of a shard.
+func (t *tally) emit(ch chan<- prometheus.Metric, all map[group]int, shard string) {
 	count := map[group]int{}
 	for g, n := range all {
 		count[group{t.named(g.agent), g.client, g.phase}] += n
 	}
 	for g, n := range count {
-		ch <- prometheus.MustNewConstMetric(delegations, prometheus.GaugeValue, float64(n), g.agent.Namespace, g.agent.Name, g.client, string(g.phase))
+		ch <- prometheus.MustNewConstMetric(delegations, prometheus.GaugeValue, float64(n), g.agent.Namespace, g.agent.Name, g.client, string(g.phase), shard)
 	}
 	for desc, times := range map[*prometheus.Desc]map[types.NamespacedName]time.Time{oldest: t.first, deadline: t.next} {
 		for name, at := range times {

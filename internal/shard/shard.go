@@ -51,6 +51,12 @@ func Parse(s string) (Shard, error) {
 // All reports whether the shard is all objects.
 func (s Shard) All() bool { return s.count == 0 }
 
+// Index is the shard's number, counted from 0, and Count how many there are; all objects are shard 0 of 1.
+func (s Shard) Index() int { return s.index }
+
+// Count is how many shards there are.
+func (s Shard) Count() int { return max(s.count, 1) }
+
 // Owns reports whether the object of a name is this shard's. Of all shards of a number one owns it.
 //
 // The key is what is certain before anything is read, stays the same for the object's life and comes back with it from a

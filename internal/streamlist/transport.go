@@ -47,17 +47,19 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	s.used, s.objects = false, nil // client-go may ask again
 	response, err := t.next.RoundTrip(r)
-	if err != nil || response.StatusCode != http.StatusOK {
+	if err != nil || response.StatusCode != http.StatusOK || !isJSON(response.Header) {
 		return response, err
-	}
-	if kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return response, nil
 	}
 	s.used = true
 	response.Body = &body{from: response.Body, sink: s}
 	response.ContentLength = -1
 	response.Header.Del("Content-Length")
 	return response, nil
+}
+
+func isJSON(h http.Header) bool {
+	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	return err == nil && kind == "application/json"
 }
 
 // body is a list without its objects, which the first read brings to the sink.
