@@ -62,26 +62,28 @@ func Start() (config *rest.Config, stop func() error, err error) {
 	return environment.Config, environment.Stop, nil
 }
 
-// StartDurable is Start with an etcd that syncs each write to disk, as in a cluster. It also returns etcd's URL. Flags are the API
-// server's, as name=value.
+// StartDurable is StartWithEtcd with an etcd that syncs each write to disk, as in a cluster. Flags are the API server's, as
+// name=value.
 func StartDurable(flags ...string) (config *rest.Config, etcd *url.URL, stop func() error, err error) {
-	environment, err := start(func(e *envtest.Environment) {
-		e.ControlPlane.Etcd = &envtest.Etcd{}
-		e.ControlPlane.Etcd.Configure().Disable("unsafe-no-fsync")
+	return startWithEtcd(func(plane *envtest.ControlPlane) {
+		plane.Etcd.Configure().Disable("unsafe-no-fsync")
 		for _, flag := range flags {
 			name, value, _ := strings.Cut(flag, "=")
-			e.ControlPlane.GetAPIServer().Configure().Set(name, value)
+			plane.GetAPIServer().Configure().Set(name, value)
 		}
 	})
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	return environment.Config, environment.ControlPlane.Etcd.URL, environment.Stop, nil
 }
 
 // StartWithEtcd is Start; it also returns etcd's URL, for what fills it past the API server.
 func StartWithEtcd() (config *rest.Config, etcd *url.URL, stop func() error, err error) {
-	environment, err := start(func(e *envtest.Environment) { e.ControlPlane.Etcd = &envtest.Etcd{} })
+	return startWithEtcd(func(*envtest.ControlPlane) {})
+}
+
+func startWithEtcd(configure func(*envtest.ControlPlane)) (config *rest.Config, etcd *url.URL, stop func() error, err error) {
+	environment, err := start(func(e *envtest.Environment) {
+		e.ControlPlane.Etcd = &envtest.Etcd{}
+		configure(&e.ControlPlane)
+	})
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -19,12 +19,9 @@ import (
 	"syscall"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/internal/testenv"
 	"github.com/delegation-dev/delegation-operator/test/bench/lab"
 )
@@ -85,7 +82,6 @@ func run(ctx context.Context, sizes string, args []string) (err error) {
 		return fmt.Errorf("starting the control plane: %w", err)
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	config.QPS = -1
 	b, err := newBench(ctx, config)
 	if err != nil {
 		return err
@@ -103,11 +99,7 @@ type bench struct {
 }
 
 func newBench(ctx context.Context, config *rest.Config) (*bench, error) {
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
-		return nil, err
-	}
-	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	c, err := lab.NewClient(config)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/test/bench/lab"
 )
 
 const (
@@ -42,29 +42,7 @@ func delegationName(i int) string { return fmt.Sprintf("d-%05d", i) }
 
 // fill creates the Delegations from one number on to before another, as they are once the agent has made their tasks.
 func fill(ctx context.Context, c client.Client, from, to int, opened []change) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	numbers := make(chan int)
-	var busy sync.WaitGroup
-	for range writers {
-		busy.Go(func() {
-			for i := range numbers {
-				if err := createBound(ctx, c, i, opened[i].Timestamp); err != nil {
-					cancel(err)
-					return
-				}
-			}
-		})
-	}
-	for i := from; i < to && ctx.Err() == nil; i++ {
-		select {
-		case numbers <- i:
-		case <-ctx.Done():
-		}
-	}
-	close(numbers)
-	busy.Wait()
-	return context.Cause(ctx)
+	return lab.Each(ctx, writers, from, to, func(ctx context.Context, i int) error { return createBound(ctx, c, i, opened[i].Timestamp) })
 }
 
 // createBound writes a Delegation whose message was accepted.

@@ -92,7 +92,6 @@ func run(ctx context.Context, o options, args []string) (err error) {
 		return fmt.Errorf("starting the control plane: %w", err)
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	config.QPS = -1
 	dir, err := os.MkdirTemp("", "bench-growth-")
 	if err != nil {
 		return err

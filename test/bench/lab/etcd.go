@@ -20,6 +20,7 @@ type Etcd struct{ *clientv3.Client }
 const (
 	DelegationKeys = "/registry/a2a.delegation.dev/delegations/"
 	EventKeys      = "/registry/events/"
+	ConfigMapKeys  = "/registry/configmaps/"
 )
 
 // Connect opens a client for the etcd at a URL.

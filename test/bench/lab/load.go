@@ -5,20 +5,15 @@ package lab
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 )
@@ -38,13 +33,7 @@ type Load struct {
 
 // NewLoad makes the namespace. Text is bytes long.
 func NewLoad(ctx context.Context, config *rest.Config, namespace string, bytes int, ttl time.Duration) (*Load, error) {
-	// The library complains of a program that says nothing about its log.
-	log.SetLogger(logr.Discard())
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
-		return nil, err
-	}
-	c, err := client.New(config, client.Options{Scheme: scheme})
+	c, err := NewClient(config)
 	if err != nil {
 		return nil, err
 	}
@@ -81,28 +70,7 @@ func (l *Load) Create(ctx context.Context, i int) error {
 // Fill makes the Delegations from one number on to before another, several at once.
 func (l *Load) Fill(ctx context.Context, from, to int) error {
 	const writers = 16
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	numbers := make(chan int)
-	var busy sync.WaitGroup
-	for range writers {
-		busy.Go(func() {
-			for i := range numbers {
-				if err := l.Create(ctx, i); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
-	for i := from; i < to && ctx.Err() == nil; i++ {
-		select {
-		case numbers <- i:
-		case <-ctx.Done():
-		}
-	}
-	close(numbers)
-	busy.Wait()
-	return context.Cause(ctx)
+	return Each(ctx, writers, from, to, l.Create)
 }
 
 // Steady makes a number of Delegations each second until ctx ends, and returns how many it made. One that takes long does not

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/url"
 	"os"
 	"os/signal"
 	"slices"
@@ -19,13 +20,9 @@ import (
 	"syscall"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/internal/testenv"
 	"github.com/delegation-dev/delegation-operator/test/bench/lab"
 )
@@ -84,8 +81,7 @@ func run(ctx context.Context, sizes, heap string, args []string) (err error) {
 		return fmt.Errorf("starting the control plane: %w", err)
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	config.QPS = -1
-	b, err := newBench(ctx, config, etcd.Host)
+	b, err := newBench(ctx, config, etcd)
 	if err != nil {
 		return err
 	}
@@ -99,21 +95,17 @@ func run(ctx context.Context, sizes, heap string, args []string) (err error) {
 type bench struct {
 	config *rest.Config
 	client client.WithWatch
-	etcd   *clientv3.Client
+	etcd   lab.Etcd
 	agent  *lab.Agent
 	dir    string
 }
 
-func newBench(ctx context.Context, config *rest.Config, etcd string) (*bench, error) {
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
-		return nil, err
-	}
-	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+func newBench(ctx context.Context, config *rest.Config, etcd *url.URL) (*bench, error) {
+	c, err := lab.NewClient(config)
 	if err != nil {
 		return nil, err
 	}
-	store, err := clientv3.New(clientv3.Config{Endpoints: []string{etcd}, DialTimeout: 10 * time.Second})
+	store, err := lab.Connect(ctx, etcd)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
+	"github.com/delegation-dev/delegation-operator/test/bench/lab"
 )
 
 const (
@@ -36,7 +37,6 @@ const (
 	// the API server writes no two objects with one.
 	putsWatched = 1
 	fillWithin  = time.Hour
-	registry    = "/registry/a2a.delegation.dev/delegations/"
 	// templateName is replaced in a template, as are its other names, and so is in nothing else.
 	templateName = "bench-template"
 )
@@ -87,8 +87,8 @@ type template struct {
 }
 
 // readTemplate takes a Delegation that the API server wrote.
-func readTemplate(ctx context.Context, etcd *clientv3.Client, d *v1alpha1.Delegation) (*template, error) {
-	key := registry + d.Namespace + "/"
+func readTemplate(ctx context.Context, etcd lab.Etcd, d *v1alpha1.Delegation) (*template, error) {
+	key := lab.DelegationKeys + d.Namespace + "/"
 	got, err := etcd.Get(ctx, key+d.Name)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func readTemplate(ctx context.Context, etcd *clientv3.Client, d *v1alpha1.Delega
 
 // fill writes copies of the template with the numbers from one on to before another into etcd, past the API server, which
 // sees them come in its watch of etcd. It returns the revision of the last.
-func (t *template) fill(ctx context.Context, etcd *clientv3.Client, name func(int) string, from, to, perTxn int) (revision int64, err error) {
+func (t *template) fill(ctx context.Context, etcd lab.Etcd, name func(int) string, from, to, perTxn int) (revision int64, err error) {
 	for from < to {
 		var puts []clientv3.Op
 		for ; from < to && len(puts) < perTxn; from++ {

@@ -45,7 +45,7 @@ func (b *bench) table(ctx context.Context, counts []int, heap string) error {
 			return fmt.Errorf("%d finished: %w", n, err)
 		}
 		// What was active goes: the next number has its own.
-		if err := b.remove(ctx, registry+activeNamespace+"/"); err != nil {
+		if err := b.remove(ctx, lab.DelegationKeys+activeNamespace+"/"); err != nil {
 			return err
 		}
 	}

@@ -80,7 +80,6 @@ func run(ctx context.Context, numbers string, delegations int, args []string) (e
 		return fmt.Errorf("starting the control plane: %w", err)
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	config.QPS = -1
 	fmt.Printf("%d CPUs, %d Delegations\n\n", runtime.NumCPU(), delegations)
 	fmt.Printf("| managers | Delegations/s | CPU of the managers | of all of the machine's | memory of each | messages sent twice |\n|--:|--:|--:|--:|--:|--:|\n")
 	for _, n := range counts {

@@ -186,7 +186,7 @@ func (b *bench) countWrites(ctx context.Context, out *batch, before tally) error
 	}
 	created := int64(after.objects - before.objects)
 	if created != int64(out.n) {
-		return fmt.Errorf("etcd has %d Delegations more under %s%s/, want %d", created, delegationKeys, benchNamespace, out.n)
+		return fmt.Errorf("etcd has %d Delegations more under %s%s/, want %d", created, lab.DelegationKeys, benchNamespace, out.n)
 	}
 	out.delegationWrites = after.delegations - before.delegations - created
 	out.events, out.configMaps = after.events-before.events, after.configMaps-before.configMaps

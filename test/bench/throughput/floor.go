@@ -14,7 +14,6 @@ import (
 	"sync"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
@@ -112,14 +111,14 @@ func (f *floor) syncs(ctx context.Context) (t timed, err error) {
 
 // puts measures what etcd takes from so many clients, each with a connection of its own.
 func (f *floor) puts(ctx context.Context, n int) (t timed, err error) {
-	var clients []*clientv3.Client
+	var clients []lab.Etcd
 	defer func() {
 		for _, c := range clients {
 			err = errors.Join(err, c.Close())
 		}
 	}()
 	for range n {
-		c, err := f.plane.etcdClient(ctx)
+		c, err := lab.Connect(ctx, f.plane.url)
 		if err != nil {
 			return timed{}, err
 		}

@@ -17,24 +17,18 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 	"github.com/delegation-dev/delegation-operator/internal/testenv"
 	"github.com/delegation-dev/delegation-operator/test/bench/lab"
 )
-
-// delegationKeys is where the API server keeps Delegations in etcd.
-const delegationKeys = "/registry/a2a.delegation.dev/delegations/"
 
 // plane is a control plane of the bench's own, whose etcd syncs each write.
 type plane struct {
 	config *rest.Config
 	client client.WithWatch
-	etcd   *clientv3.Client
+	etcd   lab.Etcd
 	// url is etcd's.
 	url *url.URL
 	// apiServerPID and etcdPID are children of this process.
@@ -56,15 +50,10 @@ func startPlane(ctx context.Context) (p *plane, err error) {
 }
 
 func (p *plane) connect(ctx context.Context) (err error) {
-	p.config.QPS = -1
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+	if p.client, err = lab.NewClient(p.config); err != nil {
 		return err
 	}
-	if p.client, err = client.NewWithWatch(p.config, client.Options{Scheme: scheme}); err != nil {
-		return err
-	}
-	if p.etcd, err = p.etcdClient(ctx); err != nil {
+	if p.etcd, err = lab.Connect(ctx, p.url); err != nil {
 		return err
 	}
 	if p.dir, err = os.MkdirTemp("", "bench-throughput-"); err != nil {
@@ -89,17 +78,13 @@ func (p *plane) connect(ctx context.Context) (err error) {
 
 func (p *plane) close() error {
 	var err error
-	if p.etcd != nil {
+	if p.etcd.Client != nil {
 		err = p.etcd.Close()
 	}
 	if p.dir != "" {
 		err = errors.Join(err, os.RemoveAll(p.dir))
 	}
 	return errors.Join(err, p.stop())
-}
-
-func (p *plane) etcdClient(ctx context.Context) (*clientv3.Client, error) {
-	return clientv3.New(clientv3.Config{Context: ctx, Endpoints: []string{p.url.String()}, DialTimeout: 10 * time.Second})
 }
 
 // child returns the PID and the command line of the child process that was started by a name.
@@ -147,7 +132,7 @@ type tally struct {
 func (p *plane) count(ctx context.Context, namespace string) (tally, error) {
 	var t tally
 	for prefix, into := range map[string]*int64{
-		delegationKeys: &t.delegations, "/registry/events/": &t.events, "/registry/configmaps/": &t.configMaps,
+		lab.DelegationKeys: &t.delegations, lab.EventKeys: &t.events, lab.ConfigMapKeys: &t.configMaps,
 	} {
 		got, err := p.etcd.Get(ctx, prefix+namespace+"/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
 		if err != nil {
@@ -156,7 +141,7 @@ func (p *plane) count(ctx context.Context, namespace string) (tally, error) {
 		for _, kv := range got.Kvs {
 			*into += kv.Version
 		}
-		if prefix == delegationKeys {
+		if prefix == lab.DelegationKeys {
 			t.objects = len(got.Kvs)
 		}
 		t.revision = max(t.revision, got.Header.Revision)

@@ -30,7 +30,7 @@ var measures = []measure{
 	{title: "one status update, p50, ms", format: "%.2f", of: func(r round) float64 { return milliseconds(r.level.write) }},
 	{title: "one loopback POST, p50, ms", format: "%.2f", of: func(r round) float64 { return milliseconds(r.level.post) }},
 	{title: "Delegations/s", format: "%.1f", of: func(r round) float64 { return r.batch.rate }},
-	{key: "eta", title: "η", format: "%.3f", of: eta},
+	{key: "eta", title: "η", format: "%.3f", of: eta, aim: "≥ 0.6", reached: func(x float64) bool { return x >= 0.6 }},
 	{key: "etaCPU", title: "η in CPU", format: "%.3f", of: etaCPU},
 	{
 		key: "writesPerDelegation", title: "operator's writes per Delegation", format: "%.2f", of: writesPerDelegation,
