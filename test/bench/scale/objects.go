@@ -28,15 +28,14 @@ const (
 	activeNamespace   = "bench-active"
 	promptAgent       = "prompt"
 	slowAgent         = "slow"
-	slowInFlight      = 64
+	// slowInFlight is what a RemoteAgent has where its manifest does not say it.
+	slowInFlight      = 16
+	promptInFlight    = 64
 	requestsPerSecond = 10000
 
 	// putsPerTxn is what etcd takes in one transaction, --max-txn-ops being 128.
 	putsPerTxn = 100
-	// putsWatched is for what a watch is open on: one that is resumed after a version passes over others of that version, and
-	// the API server writes no two objects with one.
-	putsWatched = 1
-	fillWithin  = time.Hour
+	fillWithin = time.Hour
 	// templateName is replaced in a template, as are its other names, and so is in nothing else.
 	templateName = "bench-template"
 )
@@ -53,10 +52,13 @@ func createWorld(ctx context.Context, c client.Client, url string) error {
 		if err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 			return err
 		}
-		for agent, path := range map[string]string{promptAgent: promptPath, slowAgent: slowPath} {
+		for agent, is := range map[string]struct {
+			path     string
+			inFlight int32
+		}{promptAgent: {promptPath, promptInFlight}, slowAgent: {slowPath, slowInFlight}} {
 			ra := &v1alpha1.RemoteAgent{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: agent}}
-			ra.Spec.Interfaces = []v1alpha1.AgentInterface{{URL: url + path}}
-			ra.Spec.Delivery.RequestsPerSecond, ra.Spec.Delivery.MaxInFlight = requestsPerSecond, slowInFlight
+			ra.Spec.Interfaces = []v1alpha1.AgentInterface{{URL: url + is.path}}
+			ra.Spec.Delivery.RequestsPerSecond, ra.Spec.Delivery.MaxInFlight = requestsPerSecond, is.inFlight
 			// A Duration that is zero in Go is a zero in the manifest and not the schema's default.
 			ra.Spec.Delivery.AttemptTimeout.Duration = 30 * time.Second
 			ra.Spec.Updates.PollInterval.Duration, ra.Spec.Updates.MaxPollInterval.Duration = 2*time.Second, time.Minute
@@ -101,10 +103,10 @@ func readTemplate(ctx context.Context, etcd lab.Etcd, d *v1alpha1.Delegation) (*
 
 // fill writes copies of the template with the numbers from one on to before another into etcd, past the API server, which
 // sees them come in its watch of etcd. It returns the revision of the last.
-func (t *template) fill(ctx context.Context, etcd lab.Etcd, name func(int) string, from, to, perTxn int) (revision int64, err error) {
+func (t *template) fill(ctx context.Context, etcd lab.Etcd, name func(int) string, from, to int) (revision int64, err error) {
 	for from < to {
 		var puts []clientv3.Op
-		for ; from < to && len(puts) < perTxn; from++ {
+		for ; from < to && len(puts) < putsPerTxn; from++ {
 			pairs := []string{templateName, name(from), t.uid, uuid.NewString()}
 			if t.taskID != "" {
 				pairs = append(pairs, `"`+t.taskID+`"`, `"`+uuid.NewString()+`"`, "task "+t.taskID, "task "+uuid.NewString())

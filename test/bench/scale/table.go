@@ -37,7 +37,7 @@ func (b *bench) table(ctx context.Context, counts []int, heap string) error {
 	fmt.Println(strings.Repeat("|--:", len(columns)) + "|")
 	there := 0
 	for _, n := range counts {
-		if _, err := finished.fill(ctx, b.etcd, finishedName, there, n, putsPerTxn); err != nil {
+		if _, err := finished.fill(ctx, b.etcd, finishedName, there, n); err != nil {
 			return err
 		}
 		there = n
@@ -83,7 +83,7 @@ func (b *bench) finishOne(ctx context.Context) (t *template, base memory, err er
 
 // row measures with n finished.
 func (b *bench) row(ctx context.Context, n int, active *template, base memory, heap string) (err error) {
-	revision, err := active.fill(ctx, b.etcd, activeName, 0, activeCount, putsPerTxn)
+	revision, err := active.fill(ctx, b.etcd, activeName, 0, activeCount)
 	if err != nil {
 		return err
 	}
