@@ -5,7 +5,6 @@ package controllers
 
 import (
 	"context"
-	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -41,14 +40,5 @@ func TestAWaveComesBehind(t *testing.T) {
 	single := v1alpha1.Delegation{}
 	single.Name = "single"
 	(&handler.EnqueueRequestForObject{}).Create(t.Context(), event.CreateEvent{Object: &single}, queue)
-	want := []string{"single", "ready-1", "ready-2", "made-1", "made-2", "gone-1", "gone-2", "start-1", "start-2"}
-	eventually(t, func() bool { return queue.Len() == len(want) })
-	var got []string
-	for range want {
-		request, _ := queue.Get()
-		got = append(got, request.Name)
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("order %q, want %q", got, want)
-	}
+	requireOrder(t, queue, "single", "ready-1", "ready-2", "made-1", "made-2", "gone-1", "gone-2", "start-1", "start-2")
 }
