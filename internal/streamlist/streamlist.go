@@ -19,6 +19,9 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
+// defaultPage is how many objects are asked for at once.
+const defaultPage = 10000
+
 // Decode returns an object from its JSON, as the informer is to hold it.
 type Decode func([]byte) (runtime.Object, error)
 
@@ -26,9 +29,13 @@ type Decode func([]byte) (runtime.Object, error)
 // configuration that Wrap was called with; where it has not, or the API server does not answer in JSON, the list is read as
 // ever.
 func NewInformer(lw toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers, decode Decode) toolscache.SharedIndexInformer {
-	l := lister{toolscache.ToListerWatcherWithContext(lw), decode}
+	return toolscache.NewSharedIndexInformer(listWatch(lw, decode, defaultPage), example, resync, indexers)
+}
+
+func listWatch(lw toolscache.ListerWatcher, decode Decode, page int64) toolscache.ListerWatcher {
+	l := lister{toolscache.ToListerWatcherWithContext(lw), decode, page}
 	out := &toolscache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.from.WatchWithContext}
-	return toolscache.NewSharedIndexInformer(toolscache.ToListWatcherWithWatchListSemantics(out, l), example, resync, indexers)
+	return toolscache.ToListWatcherWithWatchListSemantics(out, l)
 }
 
 // Wrap has the clients of a configuration stream the lists that informers of this package ask for.
@@ -40,15 +47,22 @@ func Wrap(config *rest.Config) {
 type lister struct {
 	from   toolscache.ListerWatcherWithContext
 	decode Decode
+	// page is how many objects are asked for at once.
+	page int64
 }
 
 // IsWatchListSemanticsUnSupported has client-go's Reflector list.
 func (lister) IsWatchListSemanticsUnSupported() bool { return true }
 
-// list returns all objects as they are now. Neither limits nor older versions are asked for: the API server serves the newest
-// from its memory as well, and what is decoded at once needs no pages.
+// list returns a page of the objects as they are now, of those client-go's pager asks for. It takes small ones for granted, and
+// waits for each; these are large, since an object is decoded as soon as it is there. They are not larger, for the API server
+// copies a page before it encodes it. Where the pager wants all at once, because the pages' version is too old, it gets all.
+// Older versions than the newest are not asked for: the API server has the newest in memory as well.
 func (l lister) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	options.Limit, options.Continue, options.ResourceVersion, options.ResourceVersionMatch = 0, "", "", ""
+	options.ResourceVersion, options.ResourceVersionMatch = "", ""
+	if options.Limit > 0 {
+		options.Limit = l.page
+	}
 	s := &sink{decode: l.decode}
 	list, err := l.from.ListWithContext(context.WithValue(ctx, sinkKey{}, s), options)
 	if err != nil || !s.used {
@@ -59,6 +73,6 @@ func (l lister) list(ctx context.Context, options metav1.ListOptions) (runtime.O
 		return nil, err
 	}
 	out := &metav1.List{Items: s.objects}
-	out.ResourceVersion = about.GetResourceVersion()
+	out.ResourceVersion, out.Continue = about.GetResourceVersion(), about.GetContinue()
 	return out, nil
 }

@@ -1,10 +1,12 @@
 // Copyright The Delegation Operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package streamlist_test
+package streamlist
 
 import (
+	"bytes"
 	"context"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +20,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,7 +29,6 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/json"
 
-	"github.com/delegation-dev/delegation-operator/internal/streamlist"
 	"github.com/delegation-dev/delegation-operator/internal/testenv"
 )
 
@@ -44,18 +46,19 @@ type view struct {
 	decoded atomic.Int32
 }
 
-// watch starts an informer whose client has gone through prepare.
-func watch(t *testing.T, namespace string, prepare func(*rest.Config)) *view {
+// watch starts an informer that lists in pages, and whose client has gone through prepare.
+func watch(t *testing.T, namespace string, page int64, prepare func(*rest.Config)) *view {
 	t.Helper()
 	c := rest.CopyConfig(config)
 	prepare(c)
 	lw := toolscache.NewListWatchFromClient(kubernetes.NewForConfigOrDie(c).CoreV1().RESTClient(), "configmaps", namespace, fields.Everything())
 	v := &view{}
-	v.informer = streamlist.NewInformer(lw, &corev1.ConfigMap{}, 0, toolscache.Indexers{}, func(text []byte) (runtime.Object, error) {
+	decode := func(text []byte) (runtime.Object, error) {
 		v.decoded.Add(1)
 		o := &corev1.ConfigMap{}
 		return o, json.UnmarshalCaseSensitivePreserveInts(text, o)
-	})
+	}
+	v.informer = toolscache.NewSharedIndexInformer(listWatch(lw, decode, page), &corev1.ConfigMap{}, 0, toolscache.Indexers{})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -89,19 +92,19 @@ func (v *view) await(t *testing.T, want ...string) {
 	}
 }
 
-// first does something else with the first list that is asked for.
-func first(do func(http.RoundTripper, *http.Request) (*http.Response, error)) func(*rest.Config) {
-	asked := atomic.Bool{}
+// at does something else with the n-th list that is asked for.
+func at(n int32, do func(http.RoundTripper, *http.Request) (*http.Response, error)) func(*rest.Config) {
+	asked := atomic.Int32{}
 	return func(c *rest.Config) {
 		c.Wrap(func(next http.RoundTripper) http.RoundTripper {
 			return roundTripper(func(r *http.Request) (*http.Response, error) {
-				if r.URL.Query().Get("watch") == "" && !asked.Swap(true) {
+				if r.URL.Query().Get("watch") == "" && asked.Add(1) == n {
 					return do(next, r)
 				}
 				return next.RoundTrip(r)
 			})
 		})
-		streamlist.Wrap(c)
+		Wrap(c)
 	}
 }
 
@@ -119,23 +122,34 @@ func cutOff(next http.RoundTripper, r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
+// expired is what the API server says of a page whose version it has no more.
+func expired(_ http.RoundTripper, r *http.Request) (*http.Response, error) {
+	text, err := stdjson.Marshal(apierrors.NewResourceExpired("too old").Status())
+	return &http.Response{StatusCode: http.StatusGone, Request: r, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(text))}, err
+}
+
 func unavailable(_ http.RoundTripper, r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusServiceUnavailable, Request: r, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader("{}"))}, nil
 }
 
 func TestInformer(t *testing.T) {
 	t.Parallel()
-	protobuf := func(c *rest.Config) { streamlist.Wrap(c); c.ContentType = runtime.ContentTypeProtobuf }
+	const page = 40
+	protobuf := func(c *rest.Config) { Wrap(c); c.ContentType = runtime.ContentTypeProtobuf }
 	for _, c := range []struct {
 		name     string
+		page     int64
 		prepare  func(*rest.Config)
 		streamed bool
 	}{
-		{"a list", streamlist.Wrap, true},
-		{"a list that breaks off", first(cutOff), true},
-		{"an API server that is away at first", first(unavailable), true},
-		{"a client that was not prepared", func(*rest.Config) {}, false},
-		{"an answer that is not JSON", protobuf, false},
+		{"a list", defaultPage, Wrap, true},
+		{"pages", page, Wrap, true},
+		{"a list that breaks off", defaultPage, at(1, cutOff), true},
+		{"a second page that breaks off", page, at(2, cutOff), true},
+		{"pages that become too old", page, at(2, expired), true},
+		{"an API server that is away at first", defaultPage, at(1, unavailable), true},
+		{"a client that was not prepared", page, func(*rest.Config) {}, false},
+		{"an answer that is not JSON", page, protobuf, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -155,7 +169,7 @@ func TestInformer(t *testing.T) {
 			for i := range 70 {
 				create(fmt.Sprintf("early-%02d", i))
 			}
-			v := watch(t, ns.Name, c.prepare)
+			v := watch(t, ns.Name, c.page, c.prepare)
 			v.await(t, want...)
 			if got := v.decoded.Load(); (got >= 70) != c.streamed || (got == 0) == c.streamed {
 				t.Errorf("%d objects came by streaming; want all: %v", got, c.streamed)
