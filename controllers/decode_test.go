@@ -55,3 +55,16 @@ func TestDecodedAsClientGoDoes(t *testing.T) {
 		}
 	}
 }
+
+// What client-go reads does not keep the list from being read.
+func TestDecodedLeniently(t *testing.T) {
+	t.Parallel()
+	text := []byte(`{"metadata":{"name":"a` + "\xff" + `","name":"b"},"spec":{"messageId":"m","unknown":{"x":1,"x":2}}}`)
+	got, err := decodeDelegation(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := got.(*v1alpha1.Delegation); d.Name != "b" || d.Spec.MessageID != "m" {
+		t.Errorf("read %+v", d)
+	}
+}

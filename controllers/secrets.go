@@ -22,9 +22,9 @@ const secretRetry = allowanceRetry
 
 // watchSecrets adds the watch of Secrets' metadata, where the operator may list them. To list them is to read them all: with
 // the right to get single ones only, what waits for one is looked at again from time to time.
-func (a *Agents) watchSecrets(b *builder.Builder, mapped handler.EventHandler) {
+func (a *Agents) watchSecrets(b *builder.Builder, mapped handler.MapFunc) {
 	if !a.UnwatchedSecrets {
-		b.WatchesMetadata(&corev1.Secret{}, mapped)
+		b.WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(mapped))
 	}
 }
 

@@ -56,16 +56,16 @@ func (r *DelegationReconciler) SetupWithManager(mgr ctrl.Manager, wake *Wake, wo
 	}
 	b := ctrl.NewControllerManagedBy(mgr)
 	if r.Agents.everywhere() {
-		b.WatchesMetadata(&corev1.Namespace{}, wave(r.ofNamespace), builder.WithPredicates(predicate.LabelChangedPredicate{}))
+		b.WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace), builder.WithPredicates(predicate.LabelChangedPredicate{}))
 	}
-	r.Agents.watchSecrets(b, wave(r.ofSource(bySecret, credential.KindSecret)))
+	r.Agents.watchSecrets(b, r.ofSource(bySecret, credential.KindSecret))
 	return b.Named("delegation").
 		For(&v1alpha1.Delegation{}, builder.WithPredicates(afterStart)).
 		Watches(&v1alpha1.Delegation{}, atStart).
 		// At the start those that wait for others are looked at in any case.
 		Watches(&v1alpha1.Delegation{}, handler.EnqueueRequestsFromMapFunc(r.ofConversation), builder.WithPredicates(afterStart)).
-		Watches(&v1alpha1.RemoteAgent{}, wave(r.ofAgent)).
-		WatchesMetadata(&corev1.ConfigMap{}, wave(r.ofSource(byConfigMap, credential.KindConfigMap))).
+		Watches(&v1alpha1.RemoteAgent{}, handler.EnqueueRequestsFromMapFunc(r.ofAgent)).
+		WatchesMetadata(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.ofSource(byConfigMap, credential.KindConfigMap))).
 		WatchesRawSource(wake.source()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
@@ -84,7 +84,7 @@ func (r *RemoteAgentReconciler) SetupWithManager(mgr ctrl.Manager, workers int) 
 		return err
 	}
 	b := ctrl.NewControllerManagedBy(mgr)
-	r.Agents.watchSecrets(b, handler.EnqueueRequestsFromMapFunc(r.ofReference(credential.KindSecret)))
+	r.Agents.watchSecrets(b, r.ofReference(credential.KindSecret))
 	return b.Named("remoteagent").
 		For(&v1alpha1.RemoteAgent{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, finalizersChanged))).
 		// At the start each RemoteAgent is examined in any case.

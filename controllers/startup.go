@@ -6,7 +6,9 @@ package controllers
 import (
 	"context"
 
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -15,7 +17,7 @@ import (
 	"github.com/delegation-dev/delegation-operator/api/v1alpha1"
 )
 
-// The order in which what was there at the start is looked at. What happens from then on is of priority 0, but for a wave: the
+// The order in which what was there at the start is looked at. What happens from then on is of priority 0, whatever it is: the
 // ends of one tenant's calls would keep another's new Delegation waiting if they came first.
 const (
 	// startInterrupted: a message that may be out, which nobody waits for any more.
@@ -33,10 +35,17 @@ var afterStart = predicate.Funcs{CreateFunc: func(e event.CreateEvent) bool { re
 
 // atStart queues the Delegations that were there at the start in the order above.
 var atStart = handler.Funcs{
-	CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
-		if d, ok := e.Object.(*v1alpha1.Delegation); ok && e.IsInInitialList && !atRest(d) {
-			addAt(q, startPriority(d), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(d)})
+	CreateFunc: func(_ context.Context, e event.CreateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		d, ok := e.Object.(*v1alpha1.Delegation)
+		if !ok || !e.IsInInitialList || atRest(d) {
+			return
 		}
+		request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(d)}
+		if q, ok := queue.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
+			q.AddWithOpts(priorityqueue.AddOpts{Priority: new(startPriority(d))}, request)
+			return
+		}
+		queue.Add(request)
 	},
 }
 

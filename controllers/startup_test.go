@@ -49,16 +49,11 @@ func TestTheOrderAtTheStart(t *testing.T) {
 		later.Object = &v1alpha1.Delegation{ObjectMeta: metav1.ObjectMeta{Name: "later"}}
 		atStart.Create(t.Context(), later, queue)
 	}
-	requireOrder(t, queue, "interrupted", "new", "bound", "duplicate left", "has a time to live", "edited", "being deleted")
-}
-
-// requireOrder takes all that is queued.
-func requireOrder(t *testing.T, q queue, want ...string) {
-	t.Helper()
-	eventually(t, func() bool { return q.Len() == len(want) })
+	want := []string{"interrupted", "new", "bound", "duplicate left", "has a time to live", "edited", "being deleted"}
+	eventually(t, func() bool { return queue.Len() == len(want) })
 	var got []string
 	for range want {
-		request, _ := q.Get()
+		request, _ := queue.Get()
 		got = append(got, request.Name)
 	}
 	if !slices.Equal(got, want) {

@@ -42,7 +42,7 @@ func newInformer(lw toolscache.ListerWatcher, example runtime.Object, resync tim
 
 func decodeDelegation(text []byte) (runtime.Object, error) {
 	d := &v1alpha1.Delegation{}
-	if err := json.Unmarshal(text, d); err != nil {
+	if err := json.Unmarshal(text, d, streamlist.Lenient); err != nil {
 		return nil, err
 	}
 	trimmed, err := trimDelegation(d)

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -54,25 +55,46 @@ type lister struct {
 // IsWatchListSemanticsUnSupported has client-go's Reflector list.
 func (lister) IsWatchListSemanticsUnSupported() bool { return true }
 
-// list returns a page of the objects as they are now, of those client-go's pager asks for. It takes small ones for granted, and
-// waits for each; these are large, since an object is decoded as soon as it is there. They are not larger, for the API server
-// copies a page before it encodes it. Where the pager wants all at once, because the pages' version is too old, it gets all.
-// Older versions than the newest are not asked for: the API server has the newest in memory as well.
+// list returns the objects as they are now, which it reads in pages. client-go's pager takes small ones, or none where it has
+// listed before; these are large, since an object is decoded as soon as it is there, and not larger, since the API server copies
+// a page before it encodes it. Where the version of the first page is no more, it reads all at once, as client-go does. Older
+// versions than the newest are not asked for: the API server has the newest in memory as well.
 func (l lister) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	options.ResourceVersion, options.ResourceVersionMatch = "", ""
-	if options.Limit > 0 {
-		options.Limit = l.page
+	options.Limit, options.Continue = l.page, ""
+	out := &metav1.List{}
+	for {
+		about, objects, err := l.read(ctx, options)
+		switch {
+		case apierrors.IsResourceExpired(err) && options.Continue != "":
+			options.Limit, options.Continue, out.Items = 0, "", nil
+			continue
+		case err != nil:
+			return nil, err
+		case options.Continue == "":
+			out.ResourceVersion = about.GetResourceVersion()
+		}
+		out.Items = append(out.Items, objects...)
+		if options.Continue = about.GetContinue(); options.Continue == "" {
+			return out, nil
+		}
 	}
+}
+
+// read reads one page.
+func (l lister) read(ctx context.Context, options metav1.ListOptions) (metav1.ListInterface, []runtime.RawExtension, error) {
 	s := &sink{decode: l.decode}
 	list, err := l.from.ListWithContext(context.WithValue(ctx, sinkKey{}, s), options)
-	if err != nil || !s.used {
-		return list, err
+	if err != nil {
+		return nil, nil, err
 	}
 	about, err := meta.ListAccessor(list)
-	if err != nil {
-		return nil, err
+	if err != nil || s.used {
+		return about, s.objects, err
 	}
-	out := &metav1.List{Items: s.objects}
-	out.ResourceVersion, out.Continue = about.GetResourceVersion(), about.GetContinue()
-	return out, nil
+	err = meta.EachListItemWithAlloc(list, func(o runtime.Object) error {
+		s.objects = append(s.objects, runtime.RawExtension{Object: o})
+		return nil
+	})
+	return about, s.objects, err
 }

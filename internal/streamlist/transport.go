@@ -5,6 +5,7 @@ package streamlist
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,10 @@ import (
 
 // ErrList is a list that is none.
 var ErrList = errors.New("the API server's list can't be read")
+
+// Lenient reads what client-go reads: names that come twice, and text that is not UTF-8. One such object must not keep all
+// others away.
+var Lenient = jsontext.Options(json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)))
 
 // chunk is how many objects are handed to a decoder at once.
 const chunk = 32
@@ -67,15 +72,18 @@ type body struct {
 	from io.ReadCloser
 	sink *sink
 	rest io.Reader
+	// err is what became of the first read; nothing is read after it.
+	err error
 }
 
 func (b *body) Read(p []byte) (int, error) {
-	if b.rest == nil {
-		rest, err := b.sink.take(b.from)
-		if err != nil {
-			return 0, err
-		}
+	if b.rest == nil && b.err == nil {
+		var rest []byte
+		rest, b.err = b.sink.take(b.from)
 		b.rest = bytes.NewReader(rest)
+	}
+	if b.err != nil {
+		return 0, b.err
 	}
 	return b.rest.Read(p)
 }
@@ -84,7 +92,7 @@ func (b *body) Close() error { return b.from.Close() }
 
 // take decodes the objects of a list as they come, and returns the list without them.
 func (s *sink) take(from io.Reader) ([]byte, error) {
-	in := jsontext.NewDecoder(from)
+	in := jsontext.NewDecoder(from, Lenient)
 	rest := map[string]jsontext.Value{}
 	if err := expect(in, '{'); err != nil {
 		return nil, err
@@ -106,7 +114,11 @@ func (s *sink) take(from io.Reader) ([]byte, error) {
 	if err := expect(in, '}'); err != nil {
 		return nil, err
 	}
-	return json.Marshal(rest)
+	// To the end, where a compressed body is checked and the connection becomes free.
+	if _, err := in.ReadToken(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%w: something comes after it", ErrList)
+	}
+	return json.Marshal(rest, Lenient)
 }
 
 // takeItems decodes the array that follows, several objects at once: who reads them from the connection is not who decodes.
@@ -117,20 +129,24 @@ func (s *sink) takeItems(in *jsontext.Decoder) error {
 	if err := expect(in, '['); err != nil {
 		return err
 	}
-	decoders := errgroup.Group{}
+	decoders, failed := errgroup.WithContext(context.Background())
 	decoders.SetLimit(goruntime.GOMAXPROCS(0))
-	err := chunks(in, func(texts []jsontext.Value) { decoders.Go(func() error { return s.add(texts) }) })
-	if decoding := decoders.Wait(); err == nil {
-		err = decoding
-	}
-	if err != nil {
+	reading := chunks(in, func(texts []jsontext.Value) bool {
+		decoders.Go(func() error { return s.add(texts) })
+		return failed.Err() == nil
+	})
+	// What can't be decoded is why the reading stopped, where it did.
+	if err := decoders.Wait(); err != nil {
 		return err
+	}
+	if reading != nil {
+		return reading
 	}
 	return expect(in, ']')
 }
 
-// chunks hands out the values of an array.
-func chunks(in *jsontext.Decoder, out func([]jsontext.Value)) error {
+// chunks hands out the values of an array until out wants no more.
+func chunks(in *jsontext.Decoder, out func([]jsontext.Value) bool) error {
 	var texts []jsontext.Value
 	for in.PeekKind() == '{' {
 		text, err := next(in)
@@ -138,7 +154,9 @@ func chunks(in *jsontext.Decoder, out func([]jsontext.Value)) error {
 			return err
 		}
 		if texts = append(texts, text); len(texts) == chunk {
-			out(texts)
+			if !out(texts) {
+				return nil
+			}
 			texts = nil
 		}
 	}

@@ -52,6 +52,8 @@ func TestTake(t *testing.T) {
 		{"cut off in an object", `{"kind":"L","items":[{"metadata":{"na`, 0, "", io.ErrUnexpectedEOF},
 		{"cut off between objects", `{"kind":"L","items":[{"metadata":{"name":"a"}},`, 0, "", io.ErrUnexpectedEOF},
 		{"cut off after the objects", `{"kind":"L","items":[{"metadata":{"name":"a"}}]`, 0, "", io.ErrUnexpectedEOF},
+		{"names that come twice, and text that is not UTF-8", `{"items":[{"x":1,"x":2,"metadata":{"name":"a` + "\xff" + `","uid":"1"}}],"kind":"L","kind":"M"}`, 1, `{"kind":"M"}`, nil},
+		{"something after the list", `{"kind":"L"}{`, 0, "", ErrList},
 		{"empty", "", 0, "", ErrList},
 		{"not JSON", "<html>", 0, "", ErrList},
 		{"no object", "[]", 0, "", ErrList},
