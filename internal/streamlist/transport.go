@@ -25,7 +25,7 @@ var ErrList = errors.New("the API server's list can't be read")
 
 // Lenient reads what client-go reads: names that come twice, and text that is not UTF-8. One such object must not keep all
 // others away.
-var Lenient = jsontext.Options(json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)))
+var Lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 // chunk is how many objects are handed to a decoder at once.
 const chunk = 32
