@@ -19,6 +19,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -181,5 +182,30 @@ func TestInformer(t *testing.T) {
 			}
 			v.await(t, slices.Delete(want, 7, 8)...)
 		})
+	}
+}
+
+// A list that is not the first is read in pages too, whatever version and limit client-go asks for.
+func TestPagesOfALaterList(t *testing.T) {
+	t.Parallel()
+	var asked []metav1.ListOptions
+	lw := &toolscache.ListWatch{ListWithContextFunc: func(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		asked = append(asked, options)
+		page := &corev1.ConfigMapList{Items: make([]corev1.ConfigMap, 2)}
+		page.ResourceVersion = "7"
+		if options.Continue == "" {
+			page.Continue = "more"
+		}
+		return page, nil
+	}}
+	list, err := toolscache.ToListerWatcherWithContext(listWatch(lw, nil, 2)).ListWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "5"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := list.(*metav1.List); len(got.Items) != 4 || got.ResourceVersion != "7" || got.Continue != "" {
+		t.Errorf("got %d objects at version %q, continue %q", len(got.Items), got.ResourceVersion, got.Continue)
+	}
+	if want := []metav1.ListOptions{{Limit: 2}, {Limit: 2, Continue: "more"}}; !cmp.Equal(asked, want) {
+		t.Errorf("asked for %+v; want %+v", asked, want)
 	}
 }

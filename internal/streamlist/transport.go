@@ -77,7 +77,7 @@ type body struct {
 }
 
 func (b *body) Read(p []byte) (int, error) {
-	if b.rest == nil && b.err == nil {
+	if b.rest == nil {
 		var rest []byte
 		rest, b.err = b.sink.take(b.from)
 		b.rest = bytes.NewReader(rest)

@@ -92,3 +92,27 @@ func sameJSON(t *testing.T, a []byte, b string) bool {
 	}
 	return cmp.Equal(x, y)
 }
+
+// endless is a list that goes on for ever.
+type endless struct{ reads int }
+
+func (e *endless) Read(p []byte) (int, error) {
+	e.reads++
+	return copy(p, `{"metadata":{"name":"a"}},`), nil
+}
+
+// After an object that can't be decoded the rest is not read, and the error stays.
+func TestTheFirstErrorEndsIt(t *testing.T) {
+	t.Parallel()
+	rest := &endless{}
+	b := &body{from: io.NopCloser(io.MultiReader(strings.NewReader(`{"items":[{},`), rest)), sink: &sink{decode: named}}
+	for range 2 {
+		reads := rest.reads
+		if n, err := b.Read(make([]byte, 8)); n != 0 || !errors.Is(err, errDecode) {
+			t.Errorf("read %d bytes, %v; want %v", n, err, errDecode)
+		}
+		if reads > 0 && rest.reads != reads {
+			t.Errorf("read on after the error")
+		}
+	}
+}
